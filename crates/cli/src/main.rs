@@ -1,0 +1,2 @@
+//! `fairlift`: compare block I/O schedulers on the jobs and disks you have.
+fn main() {}

@@ -1,0 +1,3 @@
+//! deadline: placeholder until written.
+use super::Descriptor;
+pub(super) const DESCRIPTOR: Descriptor = Descriptor { name: "deadline", ..super::noop::DESCRIPTOR };

@@ -1,0 +1,236 @@
+//! Elevators: the policies that decide which request goes to the device next.
+//!
+//! One policy a file, all of the same shape: the tunables with units and defaults first, then one state struct,
+//! then the hooks in the order a request meets them, with the decision on one screen. `docs/adding-an-elevator.md`
+//! walks through a new one.
+
+mod cfq;
+mod deadline;
+mod noop;
+
+use alloc::boxed::Box;
+
+use crate::context::{ContextId, Contexts};
+use crate::queue::DispatchList;
+use crate::request::{Bio, RequestId, Requests};
+use crate::tunable::{SetError, Tunable};
+
+/// What [`Elevator::dispatch`] (and the queue above it) answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dispatch {
+    /// Give this request to the device.
+    Issue(RequestId),
+    /// Deliberately waiting although something may be queued: ask again at `until` (nanoseconds) or on any arrival,
+    /// completion or unplug.
+    Idle {
+        /// When to ask again at the latest.
+        until: u64,
+    },
+    /// Nothing to give away before the next arrival or completion.
+    Empty,
+}
+
+/// May a context take a request slot beyond the limit?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MayQueue {
+    /// By the ordinary rules.
+    May,
+    /// Yes: the elevator is waiting for this context's next request.
+    Must,
+    /// No.
+    No,
+}
+
+/// At which end a request grew.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Growth {
+    /// At its end; its first sector is as before.
+    Back,
+    /// At its start; its first sector changed.
+    Front,
+}
+
+/// How the queue files a dispatched request on the dispatch list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// By sector, one-way from the last position (the kernel's `elv_dispatch_sort`).
+    Sorted,
+    /// At the tail.
+    Tail,
+}
+
+/// What the device looks like from above.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceState {
+    /// Do seeks cost time?
+    pub rotational: bool,
+    /// Requests in the device: `[async, sync]`.
+    pub in_flight: [u32; 2],
+}
+
+impl DeviceState {
+    /// Requests in the device.
+    #[inline]
+    pub const fn in_flight_total(&self) -> u32 {
+        self.in_flight[0] + self.in_flight[1]
+    }
+}
+
+/// What an elevator is given with every call.
+#[derive(Debug)]
+pub struct Env<'a> {
+    /// The time, nanoseconds. Never goes back.
+    pub now: u64,
+    /// The request pool. Elevators read it; the queue changes it.
+    pub requests: &'a Requests,
+    /// The io contexts.
+    pub contexts: &'a Contexts,
+    /// The device.
+    pub device: DeviceState,
+    /// Requests that left the elevator and wait for the device. An elevator appends here only when it must get rid of a
+    /// request outside of [`Elevator::dispatch`] (two requests at one sector, in the elevators of the 2.6 era).
+    pub dispatch: &'a mut DispatchList,
+}
+
+/// A scheduling policy. Every request [`insert`](Elevator::insert)ed leaves exactly once: by
+/// [`dispatch`](Elevator::dispatch), by [`drain`](Elevator::drain), by being
+/// [`absorbed`](Elevator::absorbed), or over [`Env::dispatch`].
+///
+/// No hook may allocate, panic, recurse or loop without a bound; O(log n) at worst.
+pub trait Elevator: Send {
+    /// The name it is selected by.
+    fn name(&self) -> &'static str;
+
+    /// A request came in.
+    fn insert(&mut self, env: &mut Env<'_>, rq: RequestId);
+
+    /// Give up one request, wait, or say there is none. A returned request is no longer the elevator's.
+    fn dispatch(&mut self, env: &mut Env<'_>) -> Dispatch;
+
+    /// Give up one request without regard to any policy (elevator switch, 2.6-era barrier); `None` once empty.
+    fn drain(&mut self, env: &mut Env<'_>) -> Option<RequestId>;
+
+    /// Does it hold no request?
+    fn is_empty(&self) -> bool;
+
+    /// How dispatched requests are filed.
+    fn placement(&self) -> Placement {
+        Placement::Sorted
+    }
+
+    /// A request it dispatched goes to the device now (the kernel's *activate*).
+    fn issued(&mut self, _env: &mut Env<'_>, _rq: RequestId) {}
+
+    /// A request it dispatched came back from the device unserved and will be issued again (*deactivate*).
+    fn requeued(&mut self, _env: &mut Env<'_>, _rq: RequestId) {}
+
+    /// A request it dispatched is done. `env.device` no longer counts it.
+    fn completed(&mut self, _env: &mut Env<'_>, _rq: RequestId) {}
+
+    /// A request starting exactly where `bio` ends, to be merged in front of.
+    fn find_front(&self, _env: &Env<'_>, _bio: &Bio) -> Option<RequestId> {
+        None
+    }
+
+    /// May `bio` be merged into `rq`? Asked after the queue's own rules agreed.
+    fn allow_merge(&mut self, _env: &Env<'_>, _rq: RequestId, _bio: &Bio) -> bool {
+        true
+    }
+
+    /// `rq` grew by a bio or a neighbour; `env.requests[rq]` is already the larger one.
+    fn grew(&mut self, _env: &mut Env<'_>, _rq: RequestId, _growth: Growth) {}
+
+    /// `gone`, which starts where `rq` ended, was merged into `rq`: forget `gone`. `rq` should take over the earlier
+    /// deadline of the two.
+    fn absorbed(&mut self, env: &mut Env<'_>, rq: RequestId, gone: RequestId);
+
+    /// The queued request before `rq` in the elevator's order of sectors.
+    fn former(&self, _env: &Env<'_>, _rq: RequestId) -> Option<RequestId> {
+        None
+    }
+
+    /// The queued request behind `rq` in the elevator's order of sectors.
+    fn latter(&self, _env: &Env<'_>, _rq: RequestId) -> Option<RequestId> {
+        None
+    }
+
+    /// May `context` take a request slot for sync or async I/O?
+    fn may_queue(&mut self, _env: &mut Env<'_>, _context: ContextId, _sync: bool) -> MayQueue {
+        MayQueue::May
+    }
+
+    /// `context`'s task is gone; its requests may still be queued. `env.contexts` still knows it.
+    fn context_exit(&mut self, _env: &mut Env<'_>, _context: ContextId) {}
+
+    /// `context`'s priority changed.
+    fn ioprio_changed(&mut self, _env: &mut Env<'_>, _context: ContextId) {}
+
+    /// `from` now waits for I/O of `to` (or of somebody unknown): idling for `from` is in vain. A hint.
+    fn yield_to(&mut self, _env: &mut Env<'_>, _from: ContextId, _to: Option<ContextId>) {}
+
+    /// The tunables, in the order to show them.
+    fn tunables(&self) -> &'static [Tunable];
+
+    /// Where the value of the tunable `name` is stored (see [`crate::tunable::Unit`] for how).
+    fn setting(&mut self, name: &str) -> Option<&mut u64>;
+
+    /// Called after a setting was changed through [`set`].
+    fn settings_changed(&mut self) {}
+}
+
+/// Set a tunable from text, as a write to `queue/iosched/NAME` would.
+///
+/// # Errors
+/// Unknown name, malformed text or a value out of range; the old value stays.
+pub fn set(elevator: &mut dyn Elevator, name: &str, text: &str) -> Result<(), SetError> {
+    let tunable = crate::tunable::find(elevator.tunables(), name).ok_or(SetError::Unknown)?;
+    let value = tunable.parse(text)?;
+    match elevator.setting(name) {
+        Some(place) => *place = value,
+        None => return Err(SetError::Unknown),
+    }
+    elevator.settings_changed();
+    Ok(())
+}
+
+/// What an elevator needs to know to be built.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Slots of the request pool it will see.
+    pub requests_max: usize,
+    /// Slots of the context table it will see ([`Contexts::slots`]).
+    pub contexts_max: usize,
+    /// Length of a jiffy, nanoseconds (1/HZ), for elevators of the jiffy era: their clock goes in such steps. 0 = exact.
+    pub tick_ns: u64,
+}
+
+impl Config {
+    /// `now` as a jiffy-era elevator sees it.
+    #[inline]
+    pub const fn jiffies(tick_ns: u64, now: u64) -> u64 {
+        if tick_ns == 0 { now } else { now - now % tick_ns }
+    }
+}
+
+/// An elevator that can be chosen by name.
+#[derive(Clone, Copy)]
+pub struct Descriptor {
+    /// Name.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Kernel versions whose behaviour it can take, the default first; empty when there is only one.
+    pub profiles: &'static [&'static str],
+    /// Tunables of a profile.
+    pub tunables: fn(profile: &str) -> &'static [Tunable],
+    /// Build one. `profile` is one of `profiles` (anything else gives the default).
+    pub build: fn(config: &Config, profile: &str) -> Box<dyn Elevator>,
+}
+
+/// All elevators.
+pub const ELEVATORS: &[Descriptor] = &[noop::DESCRIPTOR, deadline::DESCRIPTOR, cfq::DESCRIPTOR];
+
+/// The elevator called `name`.
+pub fn find(name: &str) -> Option<&'static Descriptor> {
+    ELEVATORS.iter().find(|d| d.name == name)
+}

@@ -1,0 +1,123 @@
+//! The dispatch list: requests past the elevator's decision, in the order the device will be offered them.
+
+use crate::collections::{List, ListLinks};
+use crate::elevator::Placement;
+use crate::request::{Flags, Op, Request, RequestId, Requests};
+
+/// Requests that left the elevator (or went around it) and wait for the device.
+#[derive(Debug)]
+pub struct DispatchList {
+    list: List<RequestId>,
+    links: ListLinks<RequestId>,
+    /// Where the one-way sweep of sorted placement starts: the end of the request served last.
+    boundary: u64,
+    /// The queued request whose end the boundary is, if it is still ahead.
+    boundary_request: Option<RequestId>,
+}
+
+impl DispatchList {
+    /// An empty list for a pool of `capacity` requests.
+    pub fn new(capacity: usize) -> DispatchList {
+        DispatchList {
+            list: List::new(),
+            links: ListLinks::new(capacity),
+            boundary: 0,
+            boundary_request: None,
+        }
+    }
+
+    /// Nothing waits?
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Number of requests waiting.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The next request for the device.
+    #[inline]
+    pub fn front(&self) -> Option<RequestId> {
+        self.list.front()
+    }
+
+    /// File `rq` as its elevator wants.
+    #[inline]
+    pub fn place(&mut self, requests: &Requests, rq: RequestId, placement: Placement) {
+        match placement {
+            Placement::Sorted => self.place_sorted(requests, rq),
+            Placement::Tail => self.push_back_as_boundary(requests, rq),
+        }
+    }
+
+    /// The kernel's `elv_dispatch_sort`: behind the first entry, seen from the tail, that may not be passed or precedes
+    /// `rq` in a one-way sweep from the boundary.
+    fn place_sorted(&mut self, requests: &Requests, rq: RequestId) {
+        let new = &requests[rq];
+        let mut at = self.list.back();
+        while let Some(candidate) = at {
+            if is_fence(&requests[candidate], new) || self.precedes(&requests[candidate], new) {
+                self.list.insert_after(&mut self.links, candidate, rq);
+                return;
+            }
+            at = self.list.prev(&self.links, candidate);
+        }
+        self.list.push_front(&mut self.links, rq);
+    }
+
+    fn precedes(&self, earlier: &Request, later: &Request) -> bool {
+        match (earlier.sector >= self.boundary, later.sector >= self.boundary) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => earlier.sector <= later.sector,
+        }
+    }
+
+    /// The kernel's `elv_dispatch_add_tail`: append; later sorting starts from its end.
+    fn push_back_as_boundary(&mut self, requests: &Requests, rq: RequestId) {
+        self.boundary = requests[rq].end();
+        self.boundary_request = Some(rq);
+        self.list.push_back(&mut self.links, rq);
+    }
+
+    /// Append without touching the sort boundary.
+    pub(crate) fn push_back(&mut self, rq: RequestId) {
+        self.list.push_back(&mut self.links, rq);
+    }
+
+    /// To the head: passthrough, requeued and flush requests.
+    pub(crate) fn push_front(&mut self, rq: RequestId) {
+        self.list.push_front(&mut self.links, rq);
+    }
+
+    /// Everything after this request sorts from its end (a barrier).
+    pub(crate) fn set_boundary(&mut self, requests: &Requests, rq: RequestId) {
+        self.boundary = requests[rq].end();
+        self.boundary_request = Some(rq);
+    }
+
+    /// Take the head off for the device.
+    #[inline]
+    pub(crate) fn pop_front(&mut self, requests: &Requests) -> Option<RequestId> {
+        let rq = self.list.pop_front(&mut self.links)?;
+        if self.boundary_request.is_none_or(|b| b == rq) {
+            self.boundary = requests[rq].end();
+            self.boundary_request = None;
+        }
+        Some(rq)
+    }
+
+    /// All waiting requests, next first.
+    pub fn iter(&self) -> impl Iterator<Item = RequestId> + '_ {
+        self.list.iter(&self.links)
+    }
+}
+
+/// May nothing be sorted past `entry` (or past it by `new`)?
+fn is_fence(entry: &Request, new: &Request) -> bool {
+    entry.flags.contains(Flags::BARRIER)
+        || entry.is_write() != new.is_write()
+        || (entry.op == Op::Discard) != (new.op == Op::Discard)
+}

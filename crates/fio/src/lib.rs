@@ -1,0 +1,1 @@
+//! fio job files: parser, option rules and fio's own random streams.
