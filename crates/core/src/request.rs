@@ -207,9 +207,9 @@ impl Request {
     #[inline]
     pub const fn is_mergeable(&self) -> bool {
         matches!(self.state, RequestState::Sorted | RequestState::Held)
-            && !self.flags.intersects(Flags(
-                Flags::NOMERGE.0 | Flags::BARRIER.0 | Flags::FUA.0 | Flags::PREFLUSH.0,
-            ))
+            && !self
+                .flags
+                .intersects(Flags(Flags::NOMERGE.0 | Flags::BARRIER.0 | Flags::FUA.0 | Flags::PREFLUSH.0))
             && !matches!(self.op, Op::Flush)
     }
 

@@ -1,0 +1,328 @@
+//! The lower half of a request queue: request pool, contexts, elevator and dispatch list. A host that merges by itself
+//! (the kernel module) uses it alone; [`super::RequestQueue`] builds on it.
+
+use alloc::boxed::Box;
+
+use super::DispatchList;
+use crate::context::{ContextId, Contexts, IoPrio};
+use crate::elevator::{DeviceState, Dispatch, Elevator, Env, Growth, MayQueue};
+use crate::request::{Bio, Request, RequestId, RequestState, Requests};
+
+/// An elevator with the requests it orders.
+pub struct ElevatorQueue {
+    requests: Requests,
+    contexts: Contexts,
+    list: DispatchList,
+    elevator: Box<dyn Elevator>,
+    /// Counts elevators since construction, from 1. A request remembers under which one it was inserted; 0 = none.
+    generation: u32,
+    device: DeviceState,
+    /// Requests with the elevator or on the dispatch list.
+    queued: usize,
+}
+
+impl ElevatorQueue {
+    /// A queue for at most `requests_max` requests of `contexts_max` contexts at a time.
+    pub fn new(
+        requests_max: usize,
+        contexts_max: usize,
+        rotational: bool,
+        elevator: Box<dyn Elevator>,
+    ) -> ElevatorQueue {
+        ElevatorQueue {
+            requests: Requests::new(requests_max),
+            contexts: Contexts::new(contexts_max),
+            list: DispatchList::new(requests_max),
+            elevator,
+            generation: 1,
+            device: DeviceState { rotational, in_flight: [0; 2] },
+            queued: 0,
+        }
+    }
+
+    /// The requests.
+    #[inline]
+    pub fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    #[inline]
+    pub(crate) fn requests_mut(&mut self) -> &mut Requests {
+        &mut self.requests
+    }
+
+    /// The contexts.
+    pub fn contexts(&self) -> &Contexts {
+        &self.contexts
+    }
+
+    /// The contexts, to create one.
+    pub fn contexts_mut(&mut self) -> &mut Contexts {
+        &mut self.contexts
+    }
+
+    /// The elevator.
+    pub fn elevator(&self) -> &dyn Elevator {
+        &*self.elevator
+    }
+
+    /// The elevator, to set its tunables ([`crate::elevator::set`]).
+    pub fn elevator_mut(&mut self) -> &mut dyn Elevator {
+        &mut *self.elevator
+    }
+
+    /// Requests in the device, `[async, sync]`.
+    pub fn in_flight(&self) -> [u32; 2] {
+        self.device.in_flight
+    }
+
+    /// Requests with the elevator or on the dispatch list.
+    #[inline]
+    pub fn queued(&self) -> usize {
+        self.queued
+    }
+
+    /// Does neither the elevator nor the dispatch list hold a request?
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty() && self.elevator.is_empty()
+    }
+
+    pub(crate) fn list_mut(&mut self) -> (&mut DispatchList, &Requests) {
+        (&mut self.list, &self.requests)
+    }
+
+    fn split(&mut self, now: u64) -> (&mut dyn Elevator, Env<'_>) {
+        let env = Env {
+            now,
+            requests: &self.requests,
+            contexts: &self.contexts,
+            device: self.device,
+            dispatch: &mut self.list,
+        };
+        (&mut *self.elevator, env)
+    }
+
+    /// Take a slot for `request` and count it for its context; `None` when all slots are taken.
+    #[inline]
+    pub fn take(&mut self, request: Request) -> Option<RequestId> {
+        let id = self.requests.take(Request { state: RequestState::Held, ..request })?;
+        self.contexts.hold(request.context);
+        Some(id)
+    }
+
+    /// Give the slot of a request that is neither queued nor issued back.
+    #[inline]
+    pub fn release(&mut self, rq: RequestId) {
+        debug_assert!(self.requests[rq].state == RequestState::Held, "released while queued or issued");
+        self.contexts.drop_hold(self.requests[rq].context);
+        self.requests.release(rq);
+    }
+
+    /// Hand a held request to the elevator.
+    #[inline]
+    pub fn insert(&mut self, rq: RequestId, now: u64) {
+        let generation = self.generation;
+        let request = &mut self.requests[rq];
+        debug_assert!(request.state == RequestState::Held);
+        request.state = RequestState::Sorted;
+        request.queue.generation = generation;
+        self.queued += 1;
+        let (elevator, mut env) = self.split(now);
+        elevator.insert(&mut env, rq);
+    }
+
+    /// Put a held request at the head of the dispatch list, around the elevator.
+    pub fn insert_head(&mut self, rq: RequestId) {
+        self.requests[rq].state = RequestState::Listed;
+        self.queued += 1;
+        self.list.push_front(rq);
+    }
+
+    /// Put a held request at the tail of the dispatch list, around the elevator.
+    pub fn insert_tail(&mut self, rq: RequestId) {
+        self.requests[rq].state = RequestState::Listed;
+        self.queued += 1;
+        self.list.push_back(rq);
+    }
+
+    /// Which request would go next? `Issue` names the head of the dispatch list, asking the elevator to fill it when it is
+    /// empty. From then on the request is past merging.
+    #[inline]
+    pub fn peek(&mut self, now: u64) -> Dispatch {
+        if self.list.is_empty() {
+            let (elevator, mut env) = self.split(now);
+            let answer = elevator.dispatch(&mut env);
+            let placement = elevator.placement();
+            match answer {
+                Dispatch::Issue(rq) => self.list.place(&self.requests, rq, placement),
+                // A request may have reached the list around the answer; then that one goes.
+                _ if self.list.is_empty() => return answer,
+                _ => {}
+            }
+        }
+        let Some(head) = self.list.front() else { return Dispatch::Empty };
+        self.requests[head].state = RequestState::Listed;
+        Dispatch::Issue(head)
+    }
+
+    /// Take the head of the dispatch list to the device; `None` when the list is empty.
+    #[inline]
+    pub fn issue(&mut self, now: u64) -> Option<RequestId> {
+        let rq = self.list.pop_front(&self.requests)?;
+        let request = &mut self.requests[rq];
+        request.state = RequestState::Issued;
+        request.issued_ns = now;
+        let (sync, generation) = (request.is_sync(), request.queue.generation);
+        self.device.in_flight[usize::from(sync)] += 1;
+        self.queued -= 1;
+        if generation == self.generation {
+            let (elevator, mut env) = self.split(now);
+            elevator.issued(&mut env, rq);
+        }
+        Some(rq)
+    }
+
+    /// Next request for the device, or why there is none: [`ElevatorQueue::peek`] and [`ElevatorQueue::issue`] in one.
+    #[inline]
+    pub fn dispatch(&mut self, now: u64) -> Dispatch {
+        let answer = self.peek(now);
+        if let Dispatch::Issue(_) = answer {
+            return self.issue(now).map_or(Dispatch::Empty, Dispatch::Issue);
+        }
+        answer
+    }
+
+    /// The device is done with `rq`. The slot stays taken (state `Held`) until [`ElevatorQueue::release`].
+    #[inline]
+    pub fn complete(&mut self, rq: RequestId, now: u64) {
+        let request = &mut self.requests[rq];
+        debug_assert!(request.state == RequestState::Issued, "completed but not issued");
+        request.state = RequestState::Held;
+        let (sync, generation) = (request.is_sync(), request.queue.generation);
+        self.device.in_flight[usize::from(sync)] -= 1;
+        if generation == self.generation {
+            let (elevator, mut env) = self.split(now);
+            elevator.completed(&mut env, rq);
+        }
+    }
+
+    /// The device gave `rq` back unserved: it goes to the head of the dispatch list.
+    pub fn requeue(&mut self, rq: RequestId, now: u64) {
+        let request = &mut self.requests[rq];
+        debug_assert!(request.state == RequestState::Issued, "requeued but not issued");
+        request.state = RequestState::Listed;
+        let (sync, generation) = (request.is_sync(), request.queue.generation);
+        self.device.in_flight[usize::from(sync)] -= 1;
+        self.queued += 1;
+        if generation == self.generation {
+            let (elevator, mut env) = self.split(now);
+            elevator.requeued(&mut env, rq);
+        }
+        self.list.push_front(rq);
+    }
+
+    /// Move everything the elevator holds to the dispatch list, whatever its policy (2.6-era barrier, elevator switch).
+    pub fn drain(&mut self, now: u64) {
+        let placement = self.elevator.placement();
+        loop {
+            let (elevator, mut env) = self.split(now);
+            let Some(rq) = elevator.drain(&mut env) else { break };
+            self.requests[rq].state = RequestState::Listed;
+            self.list.place(&self.requests, rq, placement);
+        }
+        // Requests the elevator put there by itself are past merging too.
+        for rq in self.list.iter() {
+            self.requests[rq].state = RequestState::Listed;
+        }
+        debug_assert!(self.elevator.is_empty(), "drained, yet not empty");
+    }
+
+    /// Change the elevator with requests queued and in flight. Queued requests go to the dispatch list; the old elevator is
+    /// handed back, to be dropped where memory may be freed. The new one hears only of requests inserted from now on.
+    pub fn switch(&mut self, elevator: Box<dyn Elevator>, now: u64) -> Box<dyn Elevator> {
+        self.drain(now);
+        self.generation += 1;
+        core::mem::replace(&mut self.elevator, elevator)
+    }
+
+    /// See [`Elevator::find_front`].
+    #[inline]
+    pub fn find_front(&mut self, bio: &Bio, now: u64) -> Option<RequestId> {
+        let (elevator, env) = self.split(now);
+        elevator.find_front(&env, bio)
+    }
+
+    /// See [`Elevator::allow_merge`].
+    #[inline]
+    pub fn allow_merge(&mut self, rq: RequestId, bio: &Bio, now: u64) -> bool {
+        let (elevator, env) = self.split(now);
+        elevator.allow_merge(&env, rq, bio)
+    }
+
+    /// `rq`, with the elevator, grew: the pool already holds the larger request.
+    #[inline]
+    pub fn grew(&mut self, rq: RequestId, growth: Growth, now: u64) {
+        let (elevator, mut env) = self.split(now);
+        elevator.grew(&mut env, rq, growth);
+    }
+
+    /// `gone`, with the elevator, was merged into `rq`; `gone` is held afterwards.
+    pub fn absorbed(&mut self, rq: RequestId, gone: RequestId, now: u64) {
+        let (elevator, mut env) = self.split(now);
+        elevator.absorbed(&mut env, rq, gone);
+        self.requests[gone].state = RequestState::Held;
+        self.queued -= 1;
+    }
+
+    /// See [`Elevator::former`].
+    pub fn former(&mut self, rq: RequestId, now: u64) -> Option<RequestId> {
+        let (elevator, env) = self.split(now);
+        elevator.former(&env, rq)
+    }
+
+    /// See [`Elevator::latter`].
+    pub fn latter(&mut self, rq: RequestId, now: u64) -> Option<RequestId> {
+        let (elevator, env) = self.split(now);
+        elevator.latter(&env, rq)
+    }
+
+    /// See [`Elevator::may_queue`].
+    #[inline]
+    pub fn may_queue(&mut self, context: ContextId, sync: bool, now: u64) -> MayQueue {
+        let (elevator, mut env) = self.split(now);
+        elevator.may_queue(&mut env, context, sync)
+    }
+
+    /// The context's task is gone. What it has queued is still served.
+    pub fn context_exit(&mut self, context: ContextId, now: u64) {
+        if context == ContextId::OVERFLOW {
+            return;
+        }
+        let (elevator, mut env) = self.split(now);
+        elevator.context_exit(&mut env, context);
+        self.contexts.exit(context);
+    }
+
+    /// Change a context's priority (`ioprio_set`).
+    pub fn set_ioprio(&mut self, context: ContextId, ioprio: IoPrio, now: u64) {
+        self.contexts[context].ioprio = ioprio;
+        let (elevator, mut env) = self.split(now);
+        elevator.ioprio_changed(&mut env, context);
+    }
+
+    /// See [`Elevator::yield_to`].
+    pub fn yield_to(&mut self, from: ContextId, to: Option<ContextId>, now: u64) {
+        let (elevator, mut env) = self.split(now);
+        elevator.yield_to(&mut env, from, to);
+    }
+}
+
+impl core::fmt::Debug for ElevatorQueue {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ElevatorQueue")
+            .field("elevator", &self.elevator.name())
+            .field("queued", &self.queued)
+            .field("in_flight", &self.device.in_flight)
+            .finish_non_exhaustive()
+    }
+}
