@@ -80,6 +80,8 @@ pub struct Context {
     pub ioprio: IoPrio,
     /// Is there still a task behind it? A dead context's requests are served, but nobody idles for it.
     pub alive: bool,
+    /// Counts the tasks that had this slot: an elevator that keeps state per context starts afresh when it changes.
+    pub epoch: u32,
     /// Is the slot in use (a task, or requests of one that left)?
     pub(crate) used: bool,
     /// Requests of this context between submission and completion.
@@ -94,6 +96,7 @@ impl Context {
     const FREE: Context = Context {
         ioprio: IoPrio::DEFAULT,
         alive: false,
+        epoch: 0,
         used: false,
         requests: 0,
         batch_left: 0,
@@ -124,7 +127,8 @@ impl Contexts {
     /// A context for a new task; [`ContextId::OVERFLOW`] when the table is full.
     pub fn create(&mut self, ioprio: IoPrio) -> ContextId {
         let Some(id) = self.free.pop() else { return ContextId::OVERFLOW };
-        self.slots[id.index()] = Context { ioprio, alive: true, used: true, ..Context::FREE };
+        let slot = &mut self.slots[id.index()];
+        *slot = Context { ioprio, alive: true, epoch: slot.epoch + 1, used: true, ..Context::FREE };
         id
     }
 
