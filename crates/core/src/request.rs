@@ -182,6 +182,8 @@ pub(crate) struct QueueData {
     pub(crate) sequence: u8,
     /// Counted in a sync (1) or async (0) slot, or in none (2: the queue's own flush).
     pub(crate) pool: u8,
+    /// The device gave it back and it waits to be issued again.
+    pub(crate) requeued: bool,
 }
 
 impl Request {
@@ -224,7 +226,14 @@ impl Request {
         start_ns: 0,
         issued_ns: 0,
         state: RequestState::Free,
-        queue: QueueData { bio_first: u32::MAX, bio_last: u32::MAX, generation: 0, sequence: 0, pool: 2 },
+        queue: QueueData {
+            bio_first: u32::MAX,
+            bio_last: u32::MAX,
+            generation: 0,
+            sequence: 0,
+            pool: 2,
+            requeued: false,
+        },
     };
 }
 

@@ -13,6 +13,8 @@ pub struct DispatchList {
     boundary: u64,
     /// The queued request whose end the boundary is, if it is still ahead.
     boundary_request: Option<RequestId>,
+    /// Something was filed since the queue last looked.
+    placed: bool,
 }
 
 impl DispatchList {
@@ -23,6 +25,7 @@ impl DispatchList {
             links: ListLinks::new(capacity),
             boundary: 0,
             boundary_request: None,
+            placed: false,
         }
     }
 
@@ -46,6 +49,7 @@ impl DispatchList {
     /// File `rq` as its elevator wants.
     #[inline]
     pub fn place(&mut self, requests: &Requests, rq: RequestId, placement: Placement) {
+        self.placed = true;
         match placement {
             Placement::Sorted => self.place_sorted(requests, rq),
             Placement::Tail => self.push_back_as_boundary(requests, rq),
@@ -80,6 +84,12 @@ impl DispatchList {
         self.boundary = requests[rq].end();
         self.boundary_request = Some(rq);
         self.list.push_back(&mut self.links, rq);
+    }
+
+    /// Was something [`place`](DispatchList::place)d since the last call?
+    #[inline]
+    pub(crate) fn take_placed(&mut self) -> bool {
+        core::mem::take(&mut self.placed)
     }
 
     /// Append without touching the sort boundary.

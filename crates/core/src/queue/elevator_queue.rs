@@ -129,6 +129,17 @@ impl ElevatorQueue {
         self.queued += 1;
         let (elevator, mut env) = self.split(now);
         elevator.insert(&mut env, rq);
+        self.mark_listed();
+    }
+
+    /// Requests that the elevator itself put on the dispatch list are past merging.
+    #[inline]
+    fn mark_listed(&mut self) {
+        if self.list.take_placed() {
+            for rq in self.list.iter() {
+                self.requests[rq].state = RequestState::Listed;
+            }
+        }
     }
 
     /// Put a held request at the head of the dispatch list, around the elevator.
@@ -160,9 +171,8 @@ impl ElevatorQueue {
                 _ => {}
             }
         }
-        let Some(head) = self.list.front() else { return Dispatch::Empty };
-        self.requests[head].state = RequestState::Listed;
-        Dispatch::Issue(head)
+        self.mark_listed();
+        self.list.front().map_or(Dispatch::Empty, Dispatch::Issue)
     }
 
     /// Take the head of the dispatch list to the device; `None` when the list is empty.
@@ -172,6 +182,7 @@ impl ElevatorQueue {
         let request = &mut self.requests[rq];
         request.state = RequestState::Issued;
         request.issued_ns = now;
+        request.queue.requeued = false;
         let (sync, generation) = (request.is_sync(), request.queue.generation);
         self.device.in_flight[usize::from(sync)] += 1;
         self.queued -= 1;
@@ -180,6 +191,19 @@ impl ElevatorQueue {
             elevator.issued(&mut env, rq);
         }
         Some(rq)
+    }
+
+    /// Take the head of the dispatch list off without issuing it (a barrier waiting for the device to run dry): it is held.
+    pub(crate) fn take_aside(&mut self) {
+        if let Some(rq) = self.list.pop_front(&self.requests) {
+            self.requests[rq].state = RequestState::Held;
+            self.queued -= 1;
+        }
+    }
+
+    /// Is the next request one that the device gave back?
+    pub(crate) fn head_is_requeued(&self) -> bool {
+        self.list.front().is_some_and(|rq| self.requests[rq].queue.requeued)
     }
 
     /// Next request for the device, or why there is none: [`ElevatorQueue::peek`] and [`ElevatorQueue::issue`] in one.
@@ -211,6 +235,7 @@ impl ElevatorQueue {
         let request = &mut self.requests[rq];
         debug_assert!(request.state == RequestState::Issued, "requeued but not issued");
         request.state = RequestState::Listed;
+        request.queue.requeued = true;
         let (sync, generation) = (request.is_sync(), request.queue.generation);
         self.device.in_flight[usize::from(sync)] -= 1;
         self.queued += 1;
@@ -227,13 +252,9 @@ impl ElevatorQueue {
         loop {
             let (elevator, mut env) = self.split(now);
             let Some(rq) = elevator.drain(&mut env) else { break };
-            self.requests[rq].state = RequestState::Listed;
             self.list.place(&self.requests, rq, placement);
         }
-        // Requests the elevator put there by itself are past merging too.
-        for rq in self.list.iter() {
-            self.requests[rq].state = RequestState::Listed;
-        }
+        self.mark_listed();
         debug_assert!(self.elevator.is_empty(), "drained, yet not empty");
     }
 
@@ -264,6 +285,7 @@ impl ElevatorQueue {
     pub fn grew(&mut self, rq: RequestId, growth: Growth, now: u64) {
         let (elevator, mut env) = self.split(now);
         elevator.grew(&mut env, rq, growth);
+        self.mark_listed();
     }
 
     /// `gone`, with the elevator, was merged into `rq`; `gone` is held afterwards.

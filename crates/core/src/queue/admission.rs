@@ -1,0 +1,288 @@
+//! Admission: who gets a request slot, and who has to wait.
+//!
+//! Two eras. [`Admission::Pools`] is Linux 2.6.30 to 3.x: a pool for sync and one for async I/O, each with a congestion
+//! mark, and *batching*: a task that had to wait may take a few requests beyond the limit, so that it gets a
+//! worthwhile run before others interfere. [`Admission::Tags`] is blk-mq: one set of scheduler tags for everybody.
+//!
+//! Source: Linux 2.6.33 `block/blk-core.c` (`get_request`, `freed_request`), `block/blk.h`; Linux 6.12
+//! `block/blk-mq-tag.c`.
+
+use crate::MS;
+use crate::context::Context;
+use crate::elevator::MayQueue;
+
+/// Allocations a batcher has before it queues up again.
+const BATCH_REQUESTS: u32 = 32;
+/// How long a task stays a batcher: HZ/50.
+const BATCH_NS: u64 = 20 * MS;
+
+/// How request slots are given out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// `nr_requests` each for sync and for async I/O; batchers may go to 3/2 of it.
+    Pools {
+        /// `queue/nr_requests`, at least 4.
+        nr_requests: u32,
+    },
+    /// `nr_requests` for all I/O together.
+    Tags {
+        /// `queue/nr_requests`, at least 1.
+        nr_requests: u32,
+    },
+}
+
+impl Admission {
+    /// Slots that can be taken at the same time.
+    pub const fn slots(self) -> usize {
+        match self {
+            Admission::Pools { nr_requests } => 2 * (3 * nr_requests as usize / 2),
+            Admission::Tags { nr_requests } => nr_requests as usize,
+        }
+    }
+}
+
+/// One class's pool.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pool {
+    taken: u32,
+    congested: bool,
+    /// No more slots but for batchers.
+    full: bool,
+    /// The elevator refused somebody while the pool was empty: the other pool's next free slot looks here too.
+    starved: bool,
+}
+
+/// The pools and their waiters' wake-ups.
+#[derive(Debug)]
+pub(super) struct Gate {
+    admission: Admission,
+    nr: u32,
+    pools: [Pool; 2],
+    /// Wake-ups the host has not fetched yet, `[async, sync]`.
+    wakeups: [u32; 2],
+}
+
+impl Gate {
+    pub(super) fn new(admission: Admission) -> Gate {
+        let nr = match admission {
+            Admission::Pools { nr_requests } => nr_requests.max(4),
+            Admission::Tags { nr_requests } => nr_requests.max(1),
+        };
+        Gate { admission, nr, pools: [Pool::default(); 2], wakeups: [0; 2] }
+    }
+
+    /// Slots taken in both pools.
+    #[inline]
+    pub(super) fn taken(&self) -> u32 {
+        self.pools[0].taken + self.pools[1].taken
+    }
+
+    /// Is the pool so full that those who can should hold back (read-ahead, writeback)?
+    pub(super) fn is_congested(&self, sync: bool) -> bool {
+        self.pools[usize::from(sync)].congested
+    }
+
+    /// A task that waited becomes a batcher.
+    pub(super) fn woken(task: &mut Context, now: u64) {
+        task.batch_left = BATCH_REQUESTS;
+        task.batch_since_ns = now;
+    }
+
+    /// Take a slot if the rules allow it.
+    #[inline]
+    pub(super) fn enter(&mut self, sync: bool, task: &mut Context, may: MayQueue, now: u64) -> bool {
+        match self.admission {
+            Admission::Pools { .. } => self.enter_pool(sync, task, may, now),
+            Admission::Tags { .. } => {
+                let free = self.taken() < self.nr;
+                self.pools[usize::from(sync)].taken += u32::from(free);
+                free
+            }
+        }
+    }
+
+    fn enter_pool(&mut self, sync: bool, task: &mut Context, may: MayQueue, now: u64) -> bool {
+        let nr = self.nr;
+        let pool = &mut self.pools[usize::from(sync)];
+        if may == MayQueue::No {
+            pool.starved |= pool.taken == 0;
+            return false;
+        }
+        let mut beyond = false;
+        if pool.taken + 1 >= congestion_on(nr) {
+            if pool.taken + 1 >= nr {
+                beyond = true;
+                if !pool.full {
+                    Gate::woken(task, now);
+                    pool.full = true;
+                } else if may != MayQueue::Must && !is_batching(task, now) {
+                    return false;
+                }
+            }
+            pool.congested = true;
+        }
+        if pool.taken >= 3 * nr / 2 {
+            return false;
+        }
+        pool.taken += 1;
+        pool.starved = false;
+        if beyond && is_batching(task, now) {
+            task.batch_left -= 1;
+        }
+        true
+    }
+
+    /// A slot is free again.
+    #[inline]
+    pub(super) fn leave(&mut self, sync: bool) {
+        let class = usize::from(sync);
+        self.pools[class].taken -= 1;
+        match self.admission {
+            Admission::Pools { .. } => {
+                self.relieve(class);
+                if self.pools[1 - class].starved {
+                    self.relieve(1 - class);
+                }
+            }
+            // One set of tags: whoever has waited longest, of either class.
+            Admission::Tags { .. } => self.wakeups[class] += 1,
+        }
+    }
+
+    fn relieve(&mut self, class: usize) {
+        let nr = self.nr;
+        let pool = &mut self.pools[class];
+        if pool.taken < congestion_off(nr) {
+            pool.congested = false;
+        }
+        if pool.taken < nr {
+            pool.full = false;
+            self.wakeups[class] += 1;
+        }
+    }
+
+    /// Wake-ups since the last call, `[async, sync]`.
+    #[inline]
+    pub(super) fn take_wakeups(&mut self) -> [u32; 2] {
+        core::mem::take(&mut self.wakeups)
+    }
+}
+
+const fn congestion_on(nr: u32) -> u32 {
+    let on = nr - nr / 8 + 1;
+    if on < nr { on } else { nr }
+}
+
+const fn congestion_off(nr: u32) -> u32 {
+    let off = nr - nr / 8 - nr / 16 - 1;
+    if off > 1 { off } else { 1 }
+}
+
+fn is_batching(task: &Context, now: u64) -> bool {
+    task.batch_left == BATCH_REQUESTS || (task.batch_left > 0 && now < task.batch_since_ns + BATCH_NS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::{Contexts, IoPrio};
+
+    fn pools(nr: u32) -> (Gate, Contexts) {
+        (Gate::new(Admission::Pools { nr_requests: nr }), Contexts::new(4))
+    }
+
+    /// nr_requests 128: congested from the 113th slot on, relieved below 103.
+    #[test]
+    fn congestion_has_hysteresis() {
+        let (mut gate, mut contexts) = pools(128);
+        let task = contexts.create(IoPrio::DEFAULT);
+        for taken in 1..=112 {
+            assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
+            assert!(!gate.is_congested(true), "after {taken}");
+        }
+        assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
+        assert!(gate.is_congested(true) && !gate.is_congested(false));
+        for taken in (103..=112).rev() {
+            gate.leave(true);
+            assert!(gate.is_congested(true), "at {taken}");
+        }
+        gate.leave(true);
+        assert!(!gate.is_congested(true));
+    }
+
+    /// The task that fills the pool is a batcher for 32 more; another one has to wait; nobody passes 3/2.
+    #[test]
+    fn only_batchers_pass_a_full_pool() {
+        let (mut gate, mut contexts) = pools(128);
+        let (first, second) = (contexts.create(IoPrio::DEFAULT), contexts.create(IoPrio::DEFAULT));
+        for _ in 0..127 {
+            assert!(gate.enter(false, &mut contexts[first], MayQueue::May, 0));
+        }
+        // Slot 128 makes `first` a batcher and is the first of its 32.
+        for _ in 0..32 {
+            assert!(gate.enter(false, &mut contexts[first], MayQueue::May, 0));
+        }
+        assert!(!gate.enter(false, &mut contexts[first], MayQueue::May, 0), "its batch is used up");
+        assert!(!gate.enter(false, &mut contexts[second], MayQueue::May, 0));
+        assert!(gate.enter(false, &mut contexts[second], MayQueue::Must, 0), "the awaited task passes");
+        assert!(gate.enter(true, &mut contexts[second], MayQueue::May, 0), "the sync pool is another one");
+        while gate.enter(false, &mut contexts[second], MayQueue::Must, 0) {}
+        assert_eq!(gate.pools[0].taken, 192);
+    }
+
+    /// A batch lasts 20 ms from the wait, except its first request.
+    #[test]
+    fn a_batch_runs_out_of_time() {
+        let (mut gate, mut contexts) = pools(4);
+        let task = contexts.create(IoPrio::DEFAULT);
+        for _ in 0..4 {
+            assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
+        }
+        assert_eq!(contexts[task].batch_left, 31);
+        assert!(!gate.enter(true, &mut contexts[task], MayQueue::May, 20 * MS), "20 ms are over");
+        Gate::woken(&mut contexts[task], 0);
+        assert!(
+            gate.enter(true, &mut contexts[task], MayQueue::May, 100 * MS),
+            "the first one has no time limit"
+        );
+        assert!(!gate.enter(true, &mut contexts[task], MayQueue::May, 100 * MS));
+    }
+
+    /// One waiter is woken for each slot freed, but only once the pool is below nr again.
+    #[test]
+    fn a_free_slot_wakes_one_waiter_of_its_class() {
+        let (mut gate, mut contexts) = pools(4);
+        let task = contexts.create(IoPrio::DEFAULT);
+        for _ in 0..5 {
+            assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
+        }
+        gate.leave(true);
+        assert_eq!(gate.take_wakeups(), [0, 0], "4 are still taken");
+        gate.leave(true);
+        assert_eq!(gate.take_wakeups(), [0, 1]);
+    }
+
+    /// Whoever the elevator refuses while the pool is empty is woken by the other pool's free slots.
+    #[test]
+    fn a_starved_class_is_woken_by_the_other() {
+        let (mut gate, mut contexts) = pools(4);
+        let task = contexts.create(IoPrio::DEFAULT);
+        assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
+        assert!(!gate.enter(false, &mut contexts[task], MayQueue::No, 0));
+        gate.leave(true);
+        assert_eq!(gate.take_wakeups(), [1, 1]);
+    }
+
+    /// blk-mq's scheduler tags know no classes.
+    #[test]
+    fn tags_are_shared_by_both_classes() {
+        let (mut gate, mut contexts) = (Gate::new(Admission::Tags { nr_requests: 3 }), Contexts::new(1));
+        let task = contexts.create(IoPrio::DEFAULT);
+        assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
+        assert!(gate.enter(false, &mut contexts[task], MayQueue::May, 0));
+        assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
+        assert!(!gate.enter(false, &mut contexts[task], MayQueue::Must, 0));
+        gate.leave(true);
+        assert!(gate.enter(false, &mut contexts[task], MayQueue::May, 0));
+    }
+}

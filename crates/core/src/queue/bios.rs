@@ -1,0 +1,69 @@
+//! Which bios a request carries: chains through a pool of nodes.
+
+use alloc::vec::Vec;
+
+use crate::request::QueueData;
+
+const NIL: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    cookie: u64,
+    next: u32,
+}
+
+/// The bio nodes of one queue; a request's chain is in ascending order of sectors.
+#[derive(Debug)]
+pub(super) struct Bios {
+    nodes: Vec<Node>,
+    free: u32,
+}
+
+impl Bios {
+    pub(super) fn new(capacity: usize) -> Bios {
+        let node = |i| Node { cookie: 0, next: if i + 1 < capacity { i as u32 + 1 } else { NIL } };
+        Bios { nodes: (0..capacity).map(node).collect(), free: if capacity > 0 { 0 } else { NIL } }
+    }
+
+    /// A node for `cookie`, on no chain yet.
+    #[inline]
+    pub(super) fn take(&mut self, cookie: u64) -> Option<u32> {
+        let at = self.free;
+        let node = self.nodes.get_mut(at as usize)?;
+        self.free = node.next;
+        *node = Node { cookie, next: NIL };
+        Some(at)
+    }
+
+    pub(super) fn append(&mut self, chain: &mut QueueData, node: u32) {
+        self.nodes[chain.bio_last as usize].next = node;
+        chain.bio_last = node;
+    }
+
+    pub(super) fn prepend(&mut self, chain: &mut QueueData, node: u32) {
+        self.nodes[node as usize].next = chain.bio_first;
+        chain.bio_first = node;
+    }
+
+    /// Hang `tail`'s chain behind `chain`'s.
+    pub(super) fn join(&mut self, chain: &mut QueueData, tail: &QueueData) {
+        self.nodes[chain.bio_last as usize].next = tail.bio_first;
+        chain.bio_last = tail.bio_last;
+    }
+
+    /// Free a chain, reporting its cookies in order.
+    #[inline]
+    pub(super) fn release(&mut self, chain: &QueueData, done: &mut impl FnMut(u64)) {
+        if chain.bio_first == NIL {
+            return;
+        }
+        let mut at = chain.bio_first;
+        while at != NIL {
+            let node = self.nodes[at as usize];
+            done(node.cookie);
+            at = node.next;
+        }
+        self.nodes[chain.bio_last as usize].next = self.free;
+        self.free = chain.bio_first;
+    }
+}
