@@ -77,10 +77,10 @@ impl Flags {
         self.0 &= !other.0;
     }
 
-    /// The bits set in both.
+    /// The bits set in either; `|` for constants.
     #[inline]
-    pub const fn and(self, other: Flags) -> Flags {
-        Flags(self.0 & other.0)
+    pub const fn or(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
     }
 }
 

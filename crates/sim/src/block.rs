@@ -1,0 +1,340 @@
+//! The simulated block layer: the core's request queue above a modelled device, and the operations that wait for it.
+
+use std::collections::VecDeque;
+
+use fairlift_core::collections::Id;
+use fairlift_core::queue::{QueueConfig, RequestQueue, Submitted};
+use fairlift_core::request::RequestState;
+use fairlift_core::{Bio, ContextId, Dispatch, Elevator, IoPrio, Op, RequestId};
+
+use crate::device::{Command, Completion, Device};
+use crate::engine::{OpId, TaskId};
+
+/// Who is told when an operation is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// A task that waits for it or collects it.
+    Task(TaskId),
+    /// The page cache: its I/O with this number.
+    Pages(u32),
+}
+
+/// A finished operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// Which one.
+    pub op: OpId,
+    /// Whose.
+    pub owner: Owner,
+    /// When, nanoseconds.
+    pub at_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Operation {
+    owner: Owner,
+    /// Bios not done yet, plus one while the submitter still adds some.
+    left: u32,
+}
+
+/// What the block layer counted.
+#[derive(Clone, Debug, Default)]
+pub struct BlockStats {
+    /// Requests completed, per op: read, write, discard, flush.
+    pub requests: [u64; 4],
+    /// Bios submitted.
+    pub bios: u64,
+    /// Bios that joined a request.
+    pub merged: u64,
+    /// Sectors completed: read, written.
+    pub sectors: [u64; 2],
+    /// Time with at least one request in the device, nanoseconds.
+    pub busy_ns: u64,
+    /// Integral of requests in queue and device over time, request-nanoseconds.
+    pub queue_ns: u128,
+    /// Device time by context slot, nanoseconds; adds up to `busy_ns`. A busy interval is charged to the request whose
+    /// completion ends it.
+    pub device_time_ns: Vec<u64>,
+}
+
+/// Request queue, device and what waits for them.
+pub struct BlockLayer {
+    queue: RequestQueue,
+    device: Box<dyn Device>,
+    depth: u32,
+    in_device: u32,
+    /// When the queue wants to be asked again.
+    timer: Option<u64>,
+    /// Something happened since the queue was last asked.
+    dirty: bool,
+    ops: Vec<Operation>,
+    free_ops: Vec<OpId>,
+    done: VecDeque<Done>,
+    /// Tasks waiting for a request slot, longest wait first, `[async, sync]`.
+    waiting: [VecDeque<TaskId>; 2],
+    woken: VecDeque<TaskId>,
+    finished: Vec<Completion>,
+    stats: BlockStats,
+    /// Since when the busy time is not charged to anybody yet.
+    charged_until: u64,
+    last_change: u64,
+}
+
+impl BlockLayer {
+    /// `queue` above `device`.
+    pub fn new(config: QueueConfig, elevator: Box<dyn Elevator>, device: Box<dyn Device>) -> BlockLayer {
+        let depth = device.limits().queue_depth;
+        BlockLayer {
+            stats: BlockStats { device_time_ns: vec![0; config.contexts_max + 1], ..BlockStats::default() },
+            queue: RequestQueue::new(config, elevator),
+            device,
+            depth,
+            in_device: 0,
+            timer: None,
+            dirty: false,
+            ops: Vec::new(),
+            free_ops: Vec::new(),
+            done: VecDeque::new(),
+            waiting: [VecDeque::new(), VecDeque::new()],
+            woken: VecDeque::new(),
+            finished: Vec::new(),
+            charged_until: 0,
+            last_change: 0,
+        }
+    }
+
+    /// The device.
+    pub fn device(&self) -> &dyn Device {
+        &*self.device
+    }
+
+    /// The request queue.
+    pub fn queue(&mut self) -> &mut RequestQueue {
+        &mut self.queue
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &BlockStats {
+        &self.stats
+    }
+
+    pub(crate) fn create_context(&mut self, ioprio: IoPrio) -> ContextId {
+        self.queue.contexts_mut().create(ioprio)
+    }
+
+    pub(crate) fn exit_context(&mut self, context: ContextId, now: u64) {
+        self.queue.context_exit(context, now);
+        self.dirty = true;
+    }
+
+    // ---- operations ---------------------------------------------------------------------------------------------------
+
+    /// Open an operation: bios are added until [`BlockLayer::close_op`].
+    pub(crate) fn open_op(&mut self, owner: Owner) -> OpId {
+        let operation = Operation { owner, left: 1 };
+        if let Some(op) = self.free_ops.pop() {
+            self.ops[op.0 as usize] = operation;
+            op
+        } else {
+            self.ops.push(operation);
+            OpId(self.ops.len() as u32 - 1)
+        }
+    }
+
+    /// All its bios are submitted.
+    pub(crate) fn close_op(&mut self, op: OpId, now: u64) {
+        self.one_less(op, now);
+    }
+
+    fn one_less(&mut self, op: OpId, now: u64) {
+        let operation = &mut self.ops[op.0 as usize];
+        operation.left -= 1;
+        if operation.left == 0 {
+            self.done.push_back(Done { op, owner: operation.owner, at_ns: now });
+            self.free_ops.push(op);
+        }
+    }
+
+    /// Submit one bio of `op`. `false`: no request slot; the task is on the wait list and has to come back with `again` when
+    /// it is woken.
+    pub(crate) fn submit(&mut self, op: OpId, bio: Bio, task: TaskId, again: bool, now: u64) -> bool {
+        self.dirty = true;
+        self.account(now);
+        let bio = Bio { cookie: u64::from(op.0), ..bio };
+        let answer = if again { self.queue.resubmit(bio, now) } else { self.queue.submit(bio, now) };
+        match answer {
+            Submitted::Queued(_) => {
+                self.ops[op.0 as usize].left += 1;
+                self.stats.bios += 1;
+            }
+            Submitted::Merged(_) => {
+                self.ops[op.0 as usize].left += 1;
+                self.stats.bios += 1;
+                self.stats.merged += 1;
+            }
+            Submitted::Full => {
+                self.waiting[usize::from(bio.is_sync())].push_back(task);
+                return false;
+            }
+            // A barrier that the device cannot order fails with EOPNOTSUPP in 2.6 and the file system goes on without.
+            Submitted::Done | Submitted::Refused(_) => {}
+        }
+        true
+    }
+
+    /// Does `task` still wait for a request slot?
+    pub(crate) fn is_waiting(&self, task: TaskId) -> bool {
+        self.waiting.iter().any(|w| w.contains(&task))
+    }
+
+    /// The caller is about to wait for I/O.
+    pub(crate) fn unplug(&mut self) {
+        self.queue.unplug();
+        self.dirty = true;
+    }
+
+    pub(crate) fn open_plug(&mut self, context: ContextId) {
+        self.queue.open_plug(context);
+    }
+
+    pub(crate) fn close_plug(&mut self, context: ContextId, now: u64) {
+        self.queue.close_plug(context, now);
+        self.dirty = true;
+    }
+
+    // ---- the device -----------------------------------------------------------------------------------------------------
+
+    /// Offer the device what the queue has.
+    pub(crate) fn pump(&mut self, now: u64) {
+        if !self.dirty {
+            return;
+        }
+        self.dirty = false;
+        self.timer = None;
+        while self.in_device < self.depth {
+            match self.queue.dispatch(now) {
+                Dispatch::Issue(rq) => self.issue(rq, now),
+                Dispatch::Idle { until } => {
+                    self.timer = Some(until.max(now + 1));
+                    break;
+                }
+                Dispatch::Empty => break,
+            }
+        }
+    }
+
+    fn issue(&mut self, rq: RequestId, now: u64) {
+        let request = &self.queue.requests()[rq];
+        debug_assert_eq!(request.state, RequestState::Issued);
+        let command = Command {
+            tag: rq.index() as u32,
+            op: request.op,
+            sector: request.sector,
+            sectors: request.sectors,
+            fua: request.flags.contains(fairlift_core::Flags::FUA),
+        };
+        self.account(now);
+        if self.in_device == 0 {
+            self.charged_until = now;
+        }
+        self.in_device += 1;
+        self.device.submit(command, now);
+    }
+
+    pub(crate) fn next_event(&self) -> Option<u64> {
+        match (self.device.next_event(), self.timer) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Let the device work up to `now` and take what it finished.
+    pub(crate) fn advance(&mut self, now: u64) {
+        let mut finished = std::mem::take(&mut self.finished);
+        self.device.advance(now, &mut finished);
+        for completion in finished.drain(..) {
+            self.complete(completion);
+        }
+        self.finished = finished;
+        if self.timer.is_some_and(|at| at <= now) {
+            self.dirty = true;
+        }
+    }
+
+    fn complete(&mut self, completion: Completion) {
+        let (rq, now) = (RequestId::from_index(completion.tag as usize), completion.at_ns);
+        self.account(now);
+        self.in_device -= 1;
+        self.dirty = true;
+        let request = self.queue.requests()[rq];
+        let busy = now - self.charged_until.min(now);
+        self.charged_until = now;
+        self.stats.busy_ns += busy;
+        self.stats.device_time_ns[request.context.index()] += busy;
+        self.stats.requests[op_index(request.op)] += 1;
+        if request.op != Op::Flush {
+            self.stats.sectors[usize::from(request.is_write())] += u64::from(request.sectors);
+        }
+        let mut queue_done = std::mem::take(&mut self.done);
+        let (ops, free_ops) = (&mut self.ops, &mut self.free_ops);
+        self.queue.complete(rq, now, |cookie| {
+            let op = OpId(cookie as u32);
+            let operation = &mut ops[cookie as usize];
+            operation.left -= 1;
+            if operation.left == 0 {
+                queue_done.push_back(Done { op, owner: operation.owner, at_ns: now });
+                free_ops.push(op);
+            }
+        });
+        self.done = queue_done;
+        let wakeups = self.queue.take_wakeups();
+        for (class, count) in wakeups.into_iter().enumerate() {
+            for _ in 0..count {
+                if let Some(task) = self.waiting[class].pop_front().or_else(|| self.shared_waiter(class)) {
+                    self.woken.push_back(task);
+                }
+            }
+        }
+    }
+
+    /// With one set of tags a slot freed by one class may go to the other.
+    fn shared_waiter(&mut self, class: usize) -> Option<TaskId> {
+        match self.queue.config().admission {
+            fairlift_core::queue::Admission::Tags { .. } => self.waiting[1 - class].pop_front(),
+            fairlift_core::queue::Admission::Pools { .. } => None,
+        }
+    }
+
+    fn account(&mut self, now: u64) {
+        let pending = self.queue.pending() as u128;
+        self.stats.queue_ns += pending * u128::from(now - self.last_change.min(now));
+        self.last_change = now;
+    }
+
+    pub(crate) fn pop_done(&mut self) -> Option<Done> {
+        self.done.pop_front()
+    }
+
+    pub(crate) fn pop_woken(&mut self) -> Option<TaskId> {
+        self.woken.pop_front()
+    }
+}
+
+const fn op_index(op: Op) -> usize {
+    match op {
+        Op::Read => 0,
+        Op::Write => 1,
+        Op::Discard => 2,
+        Op::Flush => 3,
+    }
+}
+
+impl std::fmt::Debug for BlockLayer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlockLayer")
+            .field("queue", &self.queue)
+            .field("in_device", &self.in_device)
+            .field("timer", &self.timer)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,370 @@
+//! Clock, events and tasks: the executor on which simulated programs run.
+//!
+//! Programs are async functions. A task is polled when something it waits for has happened; between two polls no
+//! simulated time passes. At one instant things happen in a fixed order: device, queue timer, task timers by age; tasks run
+//! in the order they were woken.
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context as PollContext, Poll, Waker};
+
+use fairlift_core::{ContextId, IoPrio};
+
+use crate::block::BlockLayer;
+use crate::kernel::Kernel;
+
+/// A simulated task (a thread of a program or of the kernel).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct TaskId(pub(crate) usize);
+
+/// Everything but the tasks' code: what a poll may touch.
+#[derive(Debug)]
+pub struct Machine {
+    now: u64,
+    seq: u64,
+    timers: BinaryHeap<Reverse<(u64, u64, TaskId)>>,
+    ready: VecDeque<TaskId>,
+    tasks: Vec<TaskState>,
+    /// Program tasks that have not ended: the run is over when there is none.
+    programs_left: usize,
+    /// Block layer and device.
+    pub(crate) block: BlockLayer,
+    /// Files, page cache and version rules.
+    pub(crate) kernel: Kernel,
+}
+
+#[derive(Debug)]
+struct TaskState {
+    context: ContextId,
+    in_ready: bool,
+    program: bool,
+    /// Finished asynchronous operations, oldest first.
+    completions: VecDeque<OpDone>,
+}
+
+/// An operation on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpId(pub(crate) u32);
+
+impl OpId {
+    /// A small number: operations under way at the same time have different ones.
+    pub fn number(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A finished operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpDone {
+    /// Which one.
+    pub op: OpId,
+    /// When its last bio was done, nanoseconds.
+    pub at_ns: u64,
+}
+
+impl Machine {
+    /// The simulated time, nanoseconds since the start.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    pub(crate) fn wake(&mut self, task: TaskId) {
+        let state = &mut self.tasks[task.0];
+        if !state.in_ready {
+            state.in_ready = true;
+            self.ready.push_back(task);
+        }
+    }
+
+    pub(crate) fn wake_at(&mut self, at: u64, task: TaskId) {
+        self.seq += 1;
+        self.timers.push(Reverse((at, self.seq, task)));
+    }
+
+    pub(crate) fn context_of(&self, task: TaskId) -> ContextId {
+        self.tasks[task.0].context
+    }
+
+    pub(crate) fn completions(&mut self, task: TaskId) -> &mut VecDeque<OpDone> {
+        &mut self.tasks[task.0].completions
+    }
+
+    /// Let the block layer offer the device what it has, and hand out what is done.
+    fn settle(&mut self) {
+        self.block.pump(self.now);
+        self.deliver();
+    }
+
+    /// Tell tasks and page cache what the block layer finished, and who may try again for a slot.
+    fn deliver(&mut self) {
+        while let Some(done) = self.block.pop_done() {
+            match done.owner {
+                crate::block::Owner::Task(task) => {
+                    self.tasks[task.0].completions.push_back(OpDone { op: done.op, at_ns: done.at_ns });
+                    self.wake(task);
+                }
+                crate::block::Owner::Pages(io) => {
+                    for task in self.kernel.pages_done(io) {
+                        self.wake(task);
+                    }
+                }
+            }
+        }
+        while let Some(task) = self.block.pop_woken() {
+            self.wake(task);
+        }
+    }
+
+    fn next_event(&self) -> Option<u64> {
+        let timer = self.timers.peek().map(|Reverse((at, ..))| *at);
+        [timer, self.block.next_event()].into_iter().flatten().min()
+    }
+
+    fn advance_to(&mut self, at: u64) {
+        debug_assert!(at >= self.now, "time goes forward");
+        self.now = at;
+        self.block.advance(at);
+        self.deliver();
+        while let Some(Reverse((due, _, task))) = self.timers.peek().copied() {
+            if due > at {
+                break;
+            }
+            self.timers.pop();
+            self.wake(task);
+        }
+    }
+}
+
+type Program = Pin<Box<dyn Future<Output = ()>>>;
+
+/// A computer with its tasks.
+pub struct Simulation {
+    machine: Rc<RefCell<Machine>>,
+    programs: Vec<Option<Program>>,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// All programs ended.
+    Finished,
+    /// The time limit came first.
+    TimeLimit,
+    /// Programs wait for something that will never happen. A bug in a program or in a model.
+    Stuck,
+}
+
+impl Simulation {
+    /// A computer with this block layer and kernel, at time 0.
+    pub fn new(block: BlockLayer, kernel: Kernel) -> Simulation {
+        let machine = Machine {
+            now: 0,
+            seq: 0,
+            timers: BinaryHeap::new(),
+            ready: VecDeque::new(),
+            tasks: Vec::new(),
+            programs_left: 0,
+            block,
+            kernel,
+        };
+        Simulation { machine: Rc::new(RefCell::new(machine)), programs: Vec::new() }
+    }
+
+    /// Start a program's task; the run lasts until all of these ended. Its code gets the [`Sys`] with which it calls the
+    /// kernel.
+    pub fn spawn<F, P>(&mut self, ioprio: IoPrio, program: P) -> TaskId
+    where
+        P: FnOnce(Sys) -> F,
+        F: Future<Output = ()> + 'static,
+    {
+        self.start(ioprio, true, program)
+    }
+
+    /// Start a task of the kernel's; it does not keep the run going.
+    pub fn spawn_daemon<F, P>(&mut self, ioprio: IoPrio, program: P) -> TaskId
+    where
+        P: FnOnce(Sys) -> F,
+        F: Future<Output = ()> + 'static,
+    {
+        self.start(ioprio, false, program)
+    }
+
+    fn start<F, P>(&mut self, ioprio: IoPrio, is_program: bool, program: P) -> TaskId
+    where
+        P: FnOnce(Sys) -> F,
+        F: Future<Output = ()> + 'static,
+    {
+        let task = TaskId(self.programs.len());
+        {
+            let mut machine = self.machine.borrow_mut();
+            let context = machine.block.create_context(ioprio);
+            machine.tasks.push(TaskState {
+                context,
+                in_ready: false,
+                program: is_program,
+                completions: VecDeque::new(),
+            });
+            machine.programs_left += usize::from(is_program);
+            machine.wake(task);
+        }
+        let sys = Sys { machine: Rc::clone(&self.machine), task };
+        self.programs.push(Some(Box::pin(program(sys))));
+        task
+    }
+
+    /// Run until all programs ended or `limit_ns` is reached; `progress` hears the simulated time now and then.
+    pub fn run(&mut self, limit_ns: u64, progress: &mut dyn FnMut(u64)) -> Outcome {
+        let mut poll = PollContext::from_waker(Waker::noop());
+        let mut rounds = 0u32;
+        loop {
+            self.run_ready(&mut poll);
+            rounds = rounds.wrapping_add(1);
+            let mut machine = self.machine.borrow_mut();
+            if rounds.is_multiple_of(8192) {
+                progress(machine.now);
+            }
+            if machine.programs_left == 0 {
+                return Outcome::Finished;
+            }
+            match machine.next_event() {
+                None => return Outcome::Stuck,
+                Some(at) if at > limit_ns => {
+                    machine.now = limit_ns;
+                    return Outcome::TimeLimit;
+                }
+                Some(at) => {
+                    machine.advance_to(at);
+                    machine.settle();
+                }
+            }
+        }
+    }
+
+    fn run_ready(&mut self, poll: &mut PollContext<'_>) {
+        loop {
+            let task = {
+                let mut machine = self.machine.borrow_mut();
+                let Some(task) = machine.ready.pop_front() else { return };
+                machine.tasks[task.0].in_ready = false;
+                task
+            };
+            let Some(program) = self.programs[task.0].as_mut() else { continue };
+            let ended = program.as_mut().poll(poll).is_ready();
+            let mut machine = self.machine.borrow_mut();
+            if ended {
+                self.programs[task.0] = None;
+                machine.programs_left -= usize::from(machine.tasks[task.0].program);
+                let (context, now) = (machine.tasks[task.0].context, machine.now);
+                machine.block.exit_context(context, now);
+            }
+            machine.settle();
+        }
+    }
+
+    /// Look at the machine after a run.
+    pub fn with_machine<R>(&self, look: impl FnOnce(&mut Machine) -> R) -> R {
+        look(&mut self.machine.borrow_mut())
+    }
+}
+
+/// A task's way into the kernel: simulated system calls. The calls that do I/O are in [`crate::kernel`].
+#[derive(Clone, Debug)]
+pub struct Sys {
+    pub(crate) machine: Rc<RefCell<Machine>>,
+    pub(crate) task: TaskId,
+}
+
+impl Sys {
+    /// The time, nanoseconds since the start of the simulation.
+    pub fn now(&self) -> u64 {
+        self.machine.borrow().now
+    }
+
+    /// The caller's io context.
+    pub fn context(&self) -> ContextId {
+        self.machine.borrow().context_of(self.task)
+    }
+
+    /// Sleep until the clock shows `at` nanoseconds.
+    pub async fn sleep_until(&self, at: u64) {
+        let mut armed = false;
+        std::future::poll_fn(|_| {
+            let mut machine = self.machine.borrow_mut();
+            if machine.now >= at {
+                return Poll::Ready(());
+            }
+            if !armed {
+                armed = true;
+                machine.wake_at(at, self.task);
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Sleep, or compute, for `ns` nanoseconds.
+    pub async fn sleep(&self, ns: u64) {
+        if ns > 0 {
+            let at = self.now() + ns;
+            self.sleep_until(at).await;
+        }
+    }
+
+    /// Wait until `ready` answers; it is asked at every wake-up of this task and may leave the task with somebody to wake.
+    pub(crate) async fn wait<R>(&self, mut ready: impl FnMut(&mut Machine, TaskId) -> Option<R>) -> R {
+        std::future::poll_fn(|_| match ready(&mut self.machine.borrow_mut(), self.task) {
+            Some(answer) => Poll::Ready(answer),
+            None => Poll::Pending,
+        })
+        .await
+    }
+}
+
+/// A flag that tasks can wait for, for programs that have to start or stop together.
+#[derive(Clone, Debug, Default)]
+pub struct Signal(Rc<RefCell<SignalState>>);
+
+#[derive(Debug, Default)]
+struct SignalState {
+    raised: bool,
+    waiting: Vec<TaskId>,
+}
+
+impl Signal {
+    /// A lowered flag.
+    pub fn new() -> Signal {
+        Signal::default()
+    }
+
+    /// Is it raised?
+    pub fn is_raised(&self) -> bool {
+        self.0.borrow().raised
+    }
+
+    /// Raise it for good.
+    pub fn raise(&self, sys: &Sys) {
+        let mut state = self.0.borrow_mut();
+        state.raised = true;
+        let mut machine = sys.machine.borrow_mut();
+        for task in state.waiting.drain(..) {
+            machine.wake(task);
+        }
+    }
+
+    /// Wait until it is raised.
+    pub async fn wait(&self, sys: &Sys) {
+        sys.wait(|_, task| {
+            let mut state = self.0.borrow_mut();
+            if state.raised {
+                return Some(());
+            }
+            state.waiting.push(task);
+            None
+        })
+        .await;
+    }
+}

@@ -1,0 +1,122 @@
+//! One run of the lab: jobs on a device under a scheduler.
+
+use std::fmt;
+
+use fairlift_fio::{Job, expand};
+
+use crate::block::BlockLayer;
+use crate::device::DeviceSpec;
+use crate::engine::{Outcome, Simulation};
+use crate::kernel::{self, Kernel, Memory, Rules};
+use crate::program::fio::{self, SetupError};
+use crate::result::RunResult;
+use crate::scheduler::SchedulerSpec;
+
+/// Simulated time after which a run is given up: a day.
+const LIMIT_NS: u64 = 86_400 * 1_000_000_000;
+/// io contexts for the kernel's own threads.
+const DAEMONS: usize = 4;
+
+/// Everything that decides a run. Equal setups give equal results, to the last bit.
+#[derive(Clone, Debug)]
+pub struct Setup<'a> {
+    /// The scheduler.
+    pub scheduler: &'a SchedulerSpec,
+    /// The device.
+    pub device: &'a DeviceSpec,
+    /// The kernel.
+    pub rules: &'a Rules,
+    /// Memory.
+    pub memory: Memory,
+    /// fio jobs.
+    pub jobs: &'a [Job],
+    /// The seed of everything random.
+    pub seed: u64,
+    /// End every job after this time, nanoseconds.
+    pub runtime_ns: Option<u64>,
+    /// See [`fio::Options::fresh_files`].
+    pub fresh_files: bool,
+}
+
+/// Why a run did not come to an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LabError {
+    /// The jobs cannot be started.
+    Setup(SetupError),
+    /// There is no job.
+    NoJobs,
+    /// All programs wait and nothing is going to happen: a bug of ours.
+    Stuck {
+        /// Simulated time, nanoseconds.
+        at_ns: u64,
+    },
+}
+
+impl fmt::Display for LabError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LabError::Setup(error) => error.fmt(f),
+            LabError::NoJobs => write!(f, "there is no job to run"),
+            LabError::Stuck { at_ns } => {
+                write!(f, "internal error: the simulation stands still at {} s; please report it", *at_ns as f64 / 1e9)
+            }
+        }
+    }
+}
+
+impl std::error::Error for LabError {}
+
+impl From<SetupError> for LabError {
+    fn from(error: SetupError) -> LabError {
+        LabError::Setup(error)
+    }
+}
+
+/// Run it. `progress` hears the simulated nanoseconds now and then.
+///
+/// # Errors
+/// When the jobs do not fit the device.
+pub fn run(setup: &Setup<'_>, progress: &mut dyn FnMut(u64)) -> Result<RunResult, LabError> {
+    if setup.jobs.is_empty() {
+        return Err(LabError::NoJobs);
+    }
+    let jobs = with_runtime(setup.jobs, setup.runtime_ns);
+    let expansion = expand(&jobs, setup.seed);
+    let device = setup.device.build(setup.seed);
+    let config = setup.rules.queue_config(device.limits(), expansion.processes.len() + DAEMONS);
+    let elevator = setup.scheduler.build(&config.elevator(), setup.rules.profile);
+    let kernel = Kernel::new(setup.rules.clone(), setup.memory, device.limits().sectors);
+    let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);
+    kernel::start_daemons(&mut simulation);
+    let options = fio::Options { fresh_files: setup.fresh_files, entropy: setup.seed };
+    let results = fio::spawn(&mut simulation, &jobs, &expansion, &options)?;
+    let outcome = simulation.run(LIMIT_NS, progress);
+    let (duration_ns, block, device_busy_ns) =
+        simulation.with_machine(|m| (m.now(), m.block.stats().clone(), m.block.device().busy_ns()));
+    if outcome == Outcome::Stuck {
+        return Err(LabError::Stuck { at_ns: duration_ns });
+    }
+    Ok(RunResult {
+        scheduler: setup.scheduler.to_string(),
+        device: setup.device.name().to_owned(),
+        kernel: setup.rules.version.to_owned(),
+        seed: setup.seed,
+        processes: results.collect(&simulation),
+        block,
+        duration_ns,
+        device_busy_ns,
+        outcome,
+    })
+}
+
+/// The jobs with every runtime replaced, if one is given; they then run for that long whatever their size.
+fn with_runtime(jobs: &[Job], runtime_ns: Option<u64>) -> Vec<Job> {
+    let mut jobs = jobs.to_vec();
+    if let Some(ns) = runtime_ns {
+        for job in &mut jobs {
+            job.schedule.runtime_us = (ns / 1000).max(1);
+            job.schedule.time_based = true;
+        }
+    }
+    jobs
+}

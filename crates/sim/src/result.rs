@@ -1,0 +1,202 @@
+//! What a run found out.
+
+use crate::block::BlockStats;
+use crate::engine::Outcome;
+use crate::stats::{Latency, jain};
+
+/// Length of a bandwidth sample, nanoseconds (fio's `bwavgtime`).
+pub const SAMPLE_NS: u64 = 500_000_000;
+
+/// One direction of a job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Transfer {
+    /// I/Os completed.
+    pub ios: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Submission latency: from the start of the call to the hand-over. Only asynchronous engines have it.
+    pub slat: Latency,
+    /// Completion latency: from the hand-over to the end (of a synchronous call: the whole call).
+    pub clat: Latency,
+    /// Bytes per [`SAMPLE_NS`] since the job's start.
+    pub samples: Vec<u64>,
+}
+
+impl Transfer {
+    /// Count one I/O of `bytes` that ended `since_start_ns` into the job.
+    pub(crate) fn add(&mut self, bytes: u64, since_start_ns: u64) {
+        self.ios += 1;
+        self.bytes += bytes;
+        let sample = (since_start_ns / SAMPLE_NS) as usize;
+        if sample >= self.samples.len() {
+            self.samples.resize(sample + 1, 0);
+        }
+        self.samples[sample] += bytes;
+    }
+
+    fn merge(&mut self, other: &Transfer) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.slat.merge(&other.slat);
+        self.clat.merge(&other.clat);
+        if self.samples.len() < other.samples.len() {
+            self.samples.resize(other.samples.len(), 0);
+        }
+        for (mine, theirs) in self.samples.iter_mut().zip(&other.samples) {
+            *mine += theirs;
+        }
+    }
+}
+
+/// One process of a job, or several merged.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobResult {
+    /// The job's name.
+    pub name: String,
+    /// fio's reporting group.
+    pub group_id: u32,
+    /// Merge this group's processes in reports.
+    pub group_reporting: bool,
+    /// Processes in this result.
+    pub processes: u32,
+    /// Reads, writes, discards.
+    pub transfers: [Transfer; 3],
+    /// fsync and fdatasync calls.
+    pub sync: Latency,
+    /// When counting began, nanoseconds of simulated time.
+    pub started_ns: u64,
+    /// When the job ended.
+    pub ended_ns: u64,
+    /// Device time charged to its io contexts, nanoseconds, over the whole run.
+    pub device_time_ns: u64,
+    /// Queue depth wanted.
+    pub depth: u32,
+    /// Options as written.
+    pub options: Vec<(String, String)>,
+}
+
+impl JobResult {
+    /// Time counted, nanoseconds; at least 1.
+    pub fn runtime_ns(&self) -> u64 {
+        (self.ended_ns - self.started_ns).max(1)
+    }
+
+    /// Bytes of all directions.
+    pub fn bytes(&self) -> u64 {
+        self.transfers.iter().map(|t| t.bytes).sum()
+    }
+
+    /// I/Os of all directions.
+    pub fn ios(&self) -> u64 {
+        self.transfers.iter().map(|t| t.ios).sum()
+    }
+
+    /// Bytes per second, all directions.
+    pub fn bandwidth(&self) -> f64 {
+        self.bytes() as f64 * 1e9 / self.runtime_ns() as f64
+    }
+
+    /// I/Os per second, all directions.
+    pub fn iops(&self) -> f64 {
+        self.ios() as f64 * 1e9 / self.runtime_ns() as f64
+    }
+
+    /// Completion latencies of all directions.
+    pub fn clat(&self) -> Latency {
+        let mut all = Latency::new();
+        for transfer in &self.transfers {
+            all.merge(&transfer.clat);
+        }
+        all
+    }
+
+    fn merge(&mut self, other: &JobResult) {
+        self.processes += other.processes;
+        for (mine, theirs) in self.transfers.iter_mut().zip(&other.transfers) {
+            mine.merge(theirs);
+        }
+        self.sync.merge(&other.sync);
+        self.started_ns = self.started_ns.min(other.started_ns);
+        self.ended_ns = self.ended_ns.max(other.ended_ns);
+        self.device_time_ns += other.device_time_ns;
+    }
+}
+
+/// A whole run: one scheduler, one device, one seed.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// Scheduler as it was asked for, with its settings.
+    pub scheduler: String,
+    /// Device.
+    pub device: String,
+    /// Kernel version.
+    pub kernel: String,
+    /// Seed.
+    pub seed: u64,
+    /// Each process, in order of start.
+    pub processes: Vec<JobResult>,
+    /// Block layer counters.
+    pub block: BlockStats,
+    /// Simulated time, nanoseconds.
+    pub duration_ns: u64,
+    /// Time the device worked, background work included, nanoseconds.
+    pub device_busy_ns: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl RunResult {
+    /// Results as people want to see them: processes of one job (or of one reporting group, if the jobs say so) together.
+    pub fn jobs(&self) -> Vec<JobResult> {
+        let mut jobs: Vec<JobResult> = Vec::new();
+        for process in &self.processes {
+            match jobs.iter_mut().find(|j| same_row(j, process)) {
+                Some(job) => job.merge(process),
+                None => jobs.push(process.clone()),
+            }
+        }
+        jobs
+    }
+
+    /// The processes as fio's JSON lists them: merged only where `group_reporting` asks for it.
+    pub fn reported(&self) -> Vec<JobResult> {
+        let mut jobs: Vec<JobResult> = Vec::new();
+        for process in &self.processes {
+            let group = jobs.iter_mut().find(|j| process.group_reporting && j.group_id == process.group_id);
+            match group {
+                Some(job) => job.merge(process),
+                None => jobs.push(process.clone()),
+            }
+        }
+        jobs
+    }
+
+    /// Bytes per second of all jobs over the time any of them was counted.
+    pub fn bandwidth(&self) -> f64 {
+        let start = self.processes.iter().map(|p| p.started_ns).min().unwrap_or(0);
+        let end = self.processes.iter().map(|p| p.ended_ns).max().unwrap_or(0);
+        let bytes: u64 = self.processes.iter().map(JobResult::bytes).sum();
+        bytes as f64 * 1e9 / (end - start).max(1) as f64
+    }
+
+    /// Share of the run with a request in the device, 0 to 1.
+    pub fn busy(&self) -> f64 {
+        self.block.busy_ns as f64 / self.duration_ns.max(1) as f64
+    }
+
+    /// Jain's index over the processes' device time: 1 = all got the same.
+    pub fn jain_device_time(&self) -> f64 {
+        let shares: Vec<f64> = self.processes.iter().map(|p| p.device_time_ns as f64).collect();
+        jain(&shares)
+    }
+
+    /// The share of device time of `job` among all jobs, 0 to 1.
+    pub fn device_share(&self, job: &JobResult) -> f64 {
+        let all: u64 = self.processes.iter().map(|p| p.device_time_ns).sum();
+        if all == 0 { 0.0 } else { job.device_time_ns as f64 / all as f64 }
+    }
+}
+
+fn same_row(a: &JobResult, b: &JobResult) -> bool {
+    a.name == b.name && a.group_id == b.group_id
+}

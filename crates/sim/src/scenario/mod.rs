@@ -1,0 +1,108 @@
+//! Scenarios: one TOML file says what runs on what.
+//!
+//! ```toml
+//! title = "One random reader beside 1...16 sequential readers"
+//! device = "sata7200-2009"          # preset or file
+//! kernel = "2.6.31"
+//! schedulers = ["noop", "deadline", "cfq:slice_idle=8"]
+//! seed = 1
+//!
+//! jobs = """                        # a fio job file; or jobs_file = "readers.fio"
+//! [sequential]
+//! rw=read
+//! numjobs=${NR}
+//! """
+//!
+//! [[case]]                          # the jobs run once per case, with these variables
+//! name = "4"
+//! vars = { NR = "4" }
+//!
+//! [[published]]                     # figures to compare with, by case
+//! scheduler = "cfq"
+//! job = "sequential"
+//! metric = "bandwidth_sum"          # KiB/s
+//! values = { 4 = 27338 }
+//! tolerance = 0.25
+//! source = "where the figures stand"
+//! ```
+//!
+//! A job file on the command line is the short form: a scenario with one case and no published figures.
+
+mod parse;
+mod published;
+mod run;
+
+use std::collections::BTreeMap;
+
+use fairlift_fio::{Diagnostic, Job};
+use serde::Deserialize;
+
+use crate::device::DeviceSpec;
+use crate::kernel::{Memory, Rules};
+use crate::scheduler::SchedulerSpec;
+
+pub use parse::{ScenarioError, load, parse};
+pub use published::{Cell, Compare, Metric, Published, Verdict, judge};
+pub use run::{Progress, RunFailure, run_all};
+
+/// A scenario, read and checked.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Short name: the file's stem.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Anything more there is to say.
+    pub about: String,
+    /// The device.
+    pub device: DeviceSpec,
+    /// The kernel.
+    pub rules: Rules,
+    /// The schedulers to run under, in the order of the tables.
+    pub schedulers: Vec<SchedulerSpec>,
+    /// Memory.
+    pub memory: Memory,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// End every job after this, nanoseconds.
+    pub runtime_ns: Option<u64>,
+    /// Files that are only written start sparse.
+    pub fresh_files: bool,
+    /// Group tree; kept for the group layer, not scheduled by yet.
+    pub groups: Vec<Group>,
+    /// What runs, by case.
+    pub cases: Vec<Case>,
+    /// Figures to compare with.
+    pub published: Vec<Published>,
+    /// Remarks of the job reader.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// The jobs with one set of variables.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its name; empty when there is only one.
+    pub name: String,
+    /// The jobs.
+    pub jobs: Vec<Job>,
+    /// Options of the global sections, as written.
+    pub global_options: Vec<(String, String)>,
+}
+
+/// A group of the tree.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// Path, such as `vm1/db`.
+    pub path: String,
+    /// Weight, 1 to 10000.
+    #[serde(default = "default_weight")]
+    pub weight: u32,
+}
+
+const fn default_weight() -> u32 {
+    100
+}
+
+/// Variables of a case.
+pub(crate) type Vars = BTreeMap<String, String>;

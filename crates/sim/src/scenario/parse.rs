@@ -1,0 +1,316 @@
+//! Scenario files: TOML to [`Scenario`], with errors that name file, line and word.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use fairlift_fio::{Diagnostic, ParseOptions, Parsed, Refused, Source};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::published::{Compare, Metric, Published};
+use super::{Case, Group, Scenario, Vars};
+use crate::device::DeviceSpec;
+use crate::kernel::{Memory, version};
+use crate::scheduler::{SchedulerSpec, nearest};
+
+/// Largest scenario file read, bytes.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// What is wrong with a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// File, and line where there is one.
+    pub place: String,
+    /// What is wrong, with what is allowed.
+    pub message: String,
+    /// Remarks of the fio job reader, if it is the jobs that are wrong.
+    pub remarks: Vec<Diagnostic>,
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)?;
+        for remark in &self.remarks {
+            write!(f, "\n{remark}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    title: String,
+    #[serde(default)]
+    about: String,
+    #[serde(default)]
+    source: String,
+    device: Spanned<String>,
+    kernel: Option<Spanned<String>>,
+    schedulers: Vec<Spanned<String>>,
+    seed: Option<u64>,
+    runtime_s: Option<Spanned<f64>>,
+    cache_mib: Option<Spanned<u64>>,
+    #[serde(default)]
+    fresh_files: bool,
+    jobs: Option<Spanned<String>>,
+    jobs_file: Option<Spanned<String>>,
+    #[serde(default)]
+    group: Vec<Group>,
+    #[serde(default)]
+    case: Vec<FileCase>,
+    #[serde(default)]
+    published: Vec<FilePublished>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileCase {
+    name: Spanned<String>,
+    #[serde(default)]
+    vars: Vars,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FilePublished {
+    scheduler: Spanned<String>,
+    job: Spanned<String>,
+    metric: Metric,
+    #[serde(default)]
+    compare: Compare,
+    values: BTreeMap<String, f64>,
+    tolerance: Spanned<f64>,
+    source: Option<String>,
+    #[serde(default)]
+    why: BTreeMap<String, String>,
+}
+
+/// Read a scenario file.
+///
+/// # Errors
+/// When it cannot be read or is wrong somewhere.
+pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
+    let origin = path.display().to_string();
+    let fail = |message: String| ScenarioError { place: origin.clone(), message, remarks: Vec::new() };
+    let size = std::fs::metadata(path).map_err(|e| fail(format!("cannot read: {e}")))?.len();
+    if size > FILE_BYTES_MAX {
+        return Err(fail(format!("{size} bytes are too many for a scenario (at most {FILE_BYTES_MAX})")));
+    }
+    let bytes = std::fs::read(path).map_err(|e| fail(format!("cannot read: {e}")))?;
+    let text = String::from_utf8(bytes).map_err(|_| fail("not a text file (not UTF-8)".to_owned()))?;
+    parse(&text, &origin)
+}
+
+/// Read a scenario's text; `origin` is what errors call it, and relative paths start at its folder.
+///
+/// # Errors
+/// When it is wrong somewhere.
+pub fn parse(text: &str, origin: &str) -> Result<Scenario, ScenarioError> {
+    let reader = Reader { text, origin };
+    let file: File = toml::from_str(text).map_err(|e| reader.toml_error(&e))?;
+    reader.scenario(file)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    origin: &'a str,
+}
+
+impl Reader<'_> {
+    fn scenario(&self, file: File) -> Result<Scenario, ScenarioError> {
+        let device = self.device(&file.device)?;
+        let rules = match &file.kernel {
+            None => version::VERSIONS[0].clone(),
+            Some(name) => version::find(name.get_ref())
+                .ok_or_else(|| self.unknown("kernel", name, version::VERSIONS.iter().map(|v| v.version)))?
+                .clone(),
+        };
+        let mut schedulers = Vec::new();
+        for text in &file.schedulers {
+            schedulers.push(
+                SchedulerSpec::parse(text.get_ref()).map_err(|e| self.at(text.span(), e.to_string()))?,
+            );
+        }
+        if schedulers.is_empty() {
+            return Err(self.whole("schedulers is empty: name at least one".to_owned()));
+        }
+        let runtime_ns = match &file.runtime_s {
+            None => None,
+            Some(s) if *s.get_ref() > 0.0 && *s.get_ref() <= 86_400.0 => Some((*s.get_ref() * 1e9) as u64),
+            Some(s) => return Err(self.at(s.span(), "runtime_s must be above 0 and at most 86400 (a day)".to_owned())),
+        };
+        let mut memory = Memory::default();
+        if let Some(mib) = &file.cache_mib {
+            if !(1..=1 << 20).contains(mib.get_ref()) {
+                return Err(self.at(mib.span(), "cache_mib must be 1 to 1048576 (1 TiB)".to_owned()));
+            }
+            memory.cache_bytes = mib.get_ref() << 20;
+        }
+        for group in &file.group {
+            if !(1..=10_000).contains(&group.weight) {
+                return Err(self.whole(format!("group '{}': weight must be 1 to 10000", group.path)));
+            }
+        }
+        let (cases, warnings) = self.cases(&file)?;
+        let published = self.published(&file, &schedulers, &cases)?;
+        let name = Path::new(self.origin).file_stem().map_or_else(|| self.origin.to_owned(), |s| s.to_string_lossy().into());
+        Ok(Scenario {
+            name,
+            title: file.title,
+            about: file.about,
+            device,
+            rules,
+            schedulers,
+            memory,
+            seed: file.seed.unwrap_or(1),
+            runtime_ns,
+            fresh_files: file.fresh_files,
+            groups: file.group,
+            cases,
+            published,
+            warnings,
+        })
+    }
+
+    fn device(&self, name: &Spanned<String>) -> Result<DeviceSpec, ScenarioError> {
+        let beside = self.beside(name.get_ref());
+        let found = if beside.is_file() { beside.display().to_string() } else { name.get_ref().clone() };
+        DeviceSpec::load(&found).map_err(|e| self.at(name.span(), e.to_string()))
+    }
+
+    fn beside(&self, path: &str) -> PathBuf {
+        Path::new(self.origin).parent().unwrap_or(Path::new("")).join(path)
+    }
+
+    /// The jobs, once per case.
+    fn cases(&self, file: &File) -> Result<(Vec<Case>, Vec<Diagnostic>), ScenarioError> {
+        let (text, origin, span) = match (&file.jobs, &file.jobs_file) {
+            (Some(jobs), None) => (jobs.get_ref().clone(), format!("{} (jobs)", self.origin), jobs.span()),
+            (None, Some(path)) => {
+                let beside = self.beside(path.get_ref());
+                let text = std::fs::read_to_string(&beside)
+                    .map_err(|e| self.at(path.span(), format!("cannot read jobs_file '{}': {e}", beside.display())))?;
+                (text, beside.display().to_string(), path.span())
+            }
+            _ => return Err(self.whole("give either jobs (a fio job file's text) or jobs_file (a path)".to_owned())),
+        };
+        let no_case = [(String::new(), Vars::new())];
+        let named: Vec<_> = file.case.iter().map(|c| (c.name.get_ref().clone(), c.vars.clone())).collect();
+        let mut cases: Vec<Case> = Vec::new();
+        let mut warnings = Vec::new();
+        for (name, vars) in if named.is_empty() { &no_case[..] } else { &named[..] } {
+            if cases.iter().any(|c| c.name == *name) {
+                return Err(self.whole(format!("two cases are called '{name}'")));
+            }
+            let parsed = parse_jobs(&text, &origin, vars).map_err(|remarks| ScenarioError {
+                message: format!("the jobs are wrong{}", in_case(name)),
+                remarks,
+                ..self.at(span.clone(), String::new())
+            })?;
+            if let Some(refused) = parsed.refused.first() {
+                return Err(self.refused(refused, span));
+            }
+            if warnings.is_empty() {
+                warnings = parsed.warnings;
+            }
+            cases.push(Case { name: name.clone(), jobs: parsed.jobs, global_options: parsed.global_options });
+        }
+        Ok((cases, warnings))
+    }
+
+    fn refused(&self, refused: &Refused, span: Range<usize>) -> ScenarioError {
+        ScenarioError { remarks: refused.reasons.clone(), ..self.at(span, format!("job '{}' cannot be simulated", refused.name)) }
+    }
+
+    fn published(
+        &self,
+        file: &File,
+        schedulers: &[SchedulerSpec],
+        cases: &[Case],
+    ) -> Result<Vec<Published>, ScenarioError> {
+        let mut rows = Vec::new();
+        for row in &file.published {
+            let shown: Vec<String> = schedulers.iter().map(ToString::to_string).collect();
+            if !shown.contains(row.scheduler.get_ref()) {
+                return Err(self.unknown("scheduler", &row.scheduler, shown.iter().map(String::as_str)));
+            }
+            let jobs = || cases.iter().flat_map(|c| c.jobs.iter().map(|j| j.name.as_str()));
+            if !jobs().any(|j| j == row.job.get_ref()) {
+                return Err(self.unknown("job", &row.job, jobs()));
+            }
+            if !(*row.tolerance.get_ref() > 0.0 && *row.tolerance.get_ref() <= 1.0) {
+                return Err(self.at(row.tolerance.span(), "tolerance must be above 0 and at most 1".to_owned()));
+            }
+            let known = |case: &String| cases.iter().any(|c| c.name == *case);
+            if let Some(case) = row.values.keys().chain(row.why.keys()).find(|c| !known(c)) {
+                return Err(self.at(row.job.span(), format!("published figure for case '{case}', which there is not")));
+            }
+            rows.push(Published {
+                scheduler: row.scheduler.get_ref().clone(),
+                job: row.job.get_ref().clone(),
+                metric: row.metric,
+                compare: row.compare,
+                values: row.values.clone(),
+                tolerance: *row.tolerance.get_ref(),
+                source: row.source.clone().unwrap_or_else(|| file.source.clone()),
+                why: row.why.clone(),
+            });
+        }
+        Ok(rows)
+    }
+
+    // ---- errors -------------------------------------------------------------------------------------------------------
+
+    fn whole(&self, message: String) -> ScenarioError {
+        ScenarioError { place: self.origin.to_owned(), message, remarks: Vec::new() }
+    }
+
+    fn at(&self, span: Range<usize>, message: String) -> ScenarioError {
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+        ScenarioError { place: format!("{}:{line}", self.origin), message, remarks: Vec::new() }
+    }
+
+    fn unknown<'a>(
+        &self,
+        what: &str,
+        word: &Spanned<String>,
+        allowed: impl Iterator<Item = &'a str> + Clone,
+    ) -> ScenarioError {
+        let near = nearest(word.get_ref(), allowed.clone()).map_or_else(String::new, |n| format!("; did you mean '{n}'?"));
+        let mut names: Vec<_> = allowed.collect();
+        names.dedup();
+        self.at(word.span(), format!("unknown {what} '{}'{near} (allowed: {})", word.get_ref(), names.join(", ")))
+    }
+
+    fn toml_error(&self, error: &toml::de::Error) -> ScenarioError {
+        let mut message = error.message().to_owned();
+        // serde lists the right names; say which one was meant.
+        let mut quoted = message.split('`').skip(1).step_by(2);
+        if message.starts_with("unknown field")
+            && let Some(word) = quoted.next()
+            && let Some(near) = nearest(word, quoted)
+        {
+            message.push_str(&format!("; did you mean `{near}`?"));
+        }
+        match error.span() {
+            Some(span) => self.at(span, message),
+            None => self.whole(message),
+        }
+    }
+}
+
+fn in_case(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!(" in case '{name}'") }
+}
+
+fn parse_jobs(text: &str, origin: &str, vars: &Vars) -> Result<Parsed, Vec<Diagnostic>> {
+    let environment = |name: &str| vars.get(name).cloned();
+    let options = ParseOptions { env: &environment, ..ParseOptions::default() };
+    fairlift_fio::parse(&[Source::new(origin, text)], &options)
+}

@@ -1,0 +1,179 @@
+//! Published figures beside ours.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::result::{JobResult, RunResult};
+
+/// What is measured, over the processes of one job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Bandwidth of all processes, KiB/s.
+    BandwidthSum,
+    /// Bandwidth of the fastest process, KiB/s.
+    BandwidthMax,
+    /// Bandwidth of the slowest process, KiB/s.
+    BandwidthMin,
+    /// I/Os per second of all processes.
+    Iops,
+    /// Mean completion latency, ms.
+    LatencyMean,
+    /// Largest completion latency, ms.
+    LatencyMax,
+}
+
+/// How ours may differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Compare {
+    /// Within the tolerance, either way.
+    #[default]
+    Near,
+    /// Not smaller, but for the tolerance.
+    AtLeast,
+    /// Not larger, but for the tolerance.
+    AtMost,
+}
+
+/// One row of a published table: a metric by case.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Published {
+    /// Under which scheduler, as the scenario names it.
+    pub scheduler: String,
+    /// Of which job.
+    pub job: String,
+    /// What.
+    pub metric: Metric,
+    /// How to compare.
+    pub compare: Compare,
+    /// Figures by case.
+    pub values: BTreeMap<String, f64>,
+    /// Share of the published figure by which ours may be off.
+    pub tolerance: f64,
+    /// Where the figures stand.
+    pub source: String,
+    /// Cases that are known not to come out, and why.
+    pub why: BTreeMap<String, String>,
+}
+
+/// What became of a figure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Within the tolerance.
+    Reproduced,
+    /// Beyond the tolerance on the good side of an at-least or at-most figure.
+    Better,
+    /// Neither.
+    NotReproduced,
+}
+
+/// A published figure beside ours.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cell {
+    /// Case.
+    pub case: String,
+    /// Published.
+    pub published: f64,
+    /// Ours.
+    pub ours: f64,
+    /// Verdict.
+    pub verdict: Verdict,
+    /// Why it was known not to come out; `None`: it is expected to.
+    pub why: Option<String>,
+}
+
+impl Metric {
+    /// Unit.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Metric::BandwidthSum | Metric::BandwidthMax | Metric::BandwidthMin => "KiB/s",
+            Metric::Iops => "IOPS",
+            Metric::LatencyMean | Metric::LatencyMax => "ms",
+        }
+    }
+
+    /// What it is, for a table's head.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Metric::BandwidthSum => "bandwidth, all",
+            Metric::BandwidthMax => "bandwidth, fastest",
+            Metric::BandwidthMin => "bandwidth, slowest",
+            Metric::Iops => "IOPS",
+            Metric::LatencyMean => "latency, mean",
+            Metric::LatencyMax => "latency, max",
+        }
+    }
+
+    /// Measure it in a run; `None` when the job is not in it.
+    pub fn of(self, run: &RunResult, job: &str) -> Option<f64> {
+        let processes = || run.processes.iter().filter(|p| p.name == job);
+        let kib = |p: &JobResult| p.bandwidth() / 1024.0;
+        processes().next()?;
+        Some(match self {
+            Metric::BandwidthSum => processes().map(kib).sum(),
+            Metric::BandwidthMax => processes().map(kib).fold(0.0, f64::max),
+            Metric::BandwidthMin => processes().map(kib).fold(f64::INFINITY, f64::min),
+            Metric::Iops => processes().map(JobResult::iops).sum(),
+            Metric::LatencyMean => {
+                let (sum, n) = processes().fold((0.0, 0), |(sum, n), p| {
+                    let clat = p.clat();
+                    (sum + clat.mean_ns() * clat.count() as f64, n + clat.count())
+                });
+                sum / n.max(1) as f64 / 1e6
+            }
+            Metric::LatencyMax => processes().map(|p| p.clat().max_ns()).max().unwrap_or(0) as f64 / 1e6,
+        })
+    }
+}
+
+impl Published {
+    /// The figures of this row beside ours; `run` finds the run of a case under this row's scheduler.
+    pub fn cells<'a>(&self, run: impl Fn(&str) -> Option<&'a RunResult>) -> Vec<Cell> {
+        let cell = |(case, published): (&String, &f64)| {
+            let ours = run(case).and_then(|run| self.metric.of(run, &self.job))?;
+            Some(Cell {
+                case: case.clone(),
+                published: *published,
+                ours,
+                verdict: judge(*published, ours, self.tolerance, self.compare),
+                why: self.why.get(case).cloned(),
+            })
+        };
+        let mut cells: Vec<Cell> = self.values.iter().filter_map(cell).collect();
+        cells.sort_by_key(|c| (c.case.parse::<u64>().unwrap_or(u64::MAX), c.case.clone()));
+        cells
+    }
+}
+
+/// Compare a figure with the published one.
+pub fn judge(published: f64, ours: f64, tolerance: f64, compare: Compare) -> Verdict {
+    let near = (ours - published).abs() <= tolerance * published.abs();
+    let good = match compare {
+        Compare::Near => false,
+        Compare::AtLeast => ours > published,
+        Compare::AtMost => ours < published,
+    };
+    match (near, good) {
+        (true, _) => Verdict::Reproduced,
+        (false, true) => Verdict::Better,
+        (false, false) => Verdict::NotReproduced,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tolerance_is_a_share_of_the_published_figure() {
+        assert_eq!(judge(100.0, 125.0, 0.25, Compare::Near), Verdict::Reproduced);
+        assert_eq!(judge(100.0, 125.1, 0.25, Compare::Near), Verdict::NotReproduced);
+        assert_eq!(judge(100.0, 74.9, 0.25, Compare::Near), Verdict::NotReproduced);
+        assert_eq!(judge(100.0, 300.0, 0.25, Compare::AtLeast), Verdict::Better);
+        assert_eq!(judge(100.0, 300.0, 0.25, Compare::AtMost), Verdict::NotReproduced);
+        assert_eq!(judge(100.0, 76.0, 0.25, Compare::AtLeast), Verdict::Reproduced);
+    }
+}

@@ -1,0 +1,108 @@
+//! All runs of a scenario, in parallel.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::Scenario;
+use crate::lab::{self, LabError, Setup};
+use crate::result::RunResult;
+
+/// Hears how far the runs are; called from several threads.
+pub trait Progress: Sync {
+    /// Run number `run` has simulated so many nanoseconds.
+    fn at(&self, run: usize, simulated_ns: u64);
+    /// Run number `run` is over.
+    fn done(&self, run: usize);
+}
+
+/// Says nothing.
+impl Progress for () {
+    fn at(&self, _run: usize, _simulated_ns: u64) {}
+    fn done(&self, _run: usize) {}
+}
+
+/// A run that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFailure {
+    /// The case; empty when there is only one.
+    pub case: String,
+    /// The scheduler.
+    pub scheduler: String,
+    /// Why.
+    pub error: LabError,
+}
+
+impl fmt::Display for RunFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.case.is_empty() {
+            write!(f, "case '{}', ", self.case)?;
+        }
+        write!(f, "{}: {}", self.scheduler, self.error)
+    }
+}
+
+impl std::error::Error for RunFailure {}
+
+/// Every case under every scheduler, on up to `threads` threads. Results come by case, then scheduler, whatever the threads
+/// did: run number = case x schedulers + scheduler.
+///
+/// # Errors
+/// The first failure in that order.
+pub fn run_all(
+    scenario: &Scenario,
+    threads: usize,
+    progress: &dyn Progress,
+) -> Result<Vec<Vec<RunResult>>, RunFailure> {
+    let width = scenario.schedulers.len();
+    let count = scenario.cases.len() * width;
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<Result<RunResult, LabError>>>> = (0..count).map(|_| Mutex::new(None)).collect();
+    let work = || {
+        loop {
+            let run = next.fetch_add(1, Ordering::Relaxed);
+            if run >= count {
+                return;
+            }
+            let result = one(scenario, run, progress);
+            *results[run].lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(result);
+            progress.done(run);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.clamp(1, count.max(1)) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut rows: Vec<Vec<RunResult>> = (0..scenario.cases.len()).map(|_| Vec::with_capacity(width)).collect();
+    for (run, slot) in results.into_iter().enumerate() {
+        let (case, scheduler) = (run / width, run % width);
+        let fail = |error| RunFailure {
+            case: scenario.cases[case].name.clone(),
+            scheduler: scenario.schedulers[scheduler].to_string(),
+            error,
+        };
+        match slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            Some(Ok(result)) => rows[case].push(result),
+            Some(Err(error)) => return Err(fail(error)),
+            None => return Err(fail(LabError::NoJobs)),
+        }
+    }
+    Ok(rows)
+}
+
+fn one(scenario: &Scenario, run: usize, progress: &dyn Progress) -> Result<RunResult, LabError> {
+    let width = scenario.schedulers.len();
+    let setup = Setup {
+        scheduler: &scenario.schedulers[run % width],
+        device: &scenario.device,
+        rules: &scenario.rules,
+        memory: scenario.memory,
+        jobs: &scenario.cases[run / width].jobs,
+        seed: scenario.seed,
+        runtime_ns: scenario.runtime_ns,
+        fresh_files: scenario.fresh_files,
+    };
+    lab::run(&setup, &mut |ns| progress.at(run, ns))
+}

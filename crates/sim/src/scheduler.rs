@@ -1,0 +1,182 @@
+//! Which elevator, in which profile, with which settings: `cfq@2.6.34:slice_idle=0:quantum=8`.
+
+use std::fmt;
+
+use fairlift_core::Elevator;
+use fairlift_core::elevator::{self, Config, Descriptor};
+use fairlift_core::tunable::{self, SetError, Tunable, Unit};
+
+/// An elevator as somebody asked for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchedulerSpec {
+    name: &'static str,
+    /// `None`: what the kernel version implies.
+    profile: Option<&'static str>,
+    settings: Vec<(&'static str, String)>,
+}
+
+/// What is wrong with the name of a scheduler or a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchedulerError {
+    /// The wrong word.
+    pub word: String,
+    /// What is wrong with it.
+    pub message: String,
+    /// What is allowed.
+    pub allowed: String,
+    /// The nearest right word.
+    pub nearest: Option<String>,
+}
+
+impl fmt::Display for SchedulerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.message)?;
+        if let Some(nearest) = &self.nearest {
+            write!(f, "; did you mean '{nearest}'?")?;
+        }
+        if !self.allowed.is_empty() {
+            write!(f, " (allowed: {})", self.allowed)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SchedulerError {}
+
+impl SchedulerSpec {
+    /// Read `NAME[@PROFILE][:TUNABLE=VALUE]...`.
+    ///
+    /// # Errors
+    /// Unknown elevator, profile or tunable, or a value it does not take.
+    pub fn parse(text: &str) -> Result<SchedulerSpec, SchedulerError> {
+        let mut parts = text.split(':');
+        let head = parts.next().unwrap_or_default().trim();
+        let (name, profile) = head.split_once('@').map_or((head, None), |(n, p)| (n, Some(p)));
+        let descriptor = find_elevator(name)?;
+        let profile = profile.map(|p| find_profile(descriptor, p)).transpose()?;
+        let mut spec = SchedulerSpec { name: descriptor.name, profile, settings: Vec::new() };
+        for setting in parts {
+            let (tunable, value) = setting.split_once('=').ok_or_else(|| SchedulerError {
+                word: setting.to_owned(),
+                message: format!("'{setting}' is not a setting of {name}"),
+                allowed: format!("{name}:TUNABLE=VALUE"),
+                nearest: None,
+            })?;
+            spec.set(tunable.trim(), value.trim())?;
+        }
+        Ok(spec)
+    }
+
+    /// Change a setting, as `--set cfq.slice_idle=0` does.
+    ///
+    /// # Errors
+    /// Unknown tunable, or a value it does not take.
+    pub fn set(&mut self, tunable: &str, value: &str) -> Result<(), SchedulerError> {
+        let list = (self.descriptor().tunables)(self.profile.unwrap_or_default());
+        let Some(found) = tunable::find(list, tunable) else {
+            return Err(SchedulerError {
+                word: tunable.to_owned(),
+                message: format!("{} has no tunable '{tunable}'", self.name),
+                allowed: if list.is_empty() { "none".to_owned() } else { names(list.iter().map(|t| t.name)) },
+                nearest: nearest(tunable, list.iter().map(|t| t.name)),
+            });
+        };
+        found.parse(value).map_err(|e| refused(self.name, found, value, e))?;
+        self.settings.retain(|(name, _)| *name != found.name);
+        self.settings.push((found.name, value.to_owned()));
+        Ok(())
+    }
+
+    /// The elevator's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its description.
+    pub fn descriptor(&self) -> &'static Descriptor {
+        elevator::find(self.name).unwrap_or(&elevator::ELEVATORS[0])
+    }
+
+    /// Build it for a kernel whose elevators default to `profile`.
+    pub fn build(&self, config: &Config, profile: &str) -> Box<dyn Elevator> {
+        let mut built = (self.descriptor().build)(config, self.profile.unwrap_or(profile));
+        for (name, value) in &self.settings {
+            // Checked when it was set; a profile without that tunable keeps its default.
+            let _ = elevator::set(&mut *built, name, value);
+        }
+        built
+    }
+}
+
+impl fmt::Display for SchedulerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.name)?;
+        if let Some(profile) = self.profile {
+            write!(f, "@{profile}")?;
+        }
+        for (name, value) in &self.settings {
+            write!(f, ":{name}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The elevator called `name`.
+///
+/// # Errors
+/// With the names there are.
+pub fn find_elevator(name: &str) -> Result<&'static Descriptor, SchedulerError> {
+    elevator::find(name).ok_or_else(|| SchedulerError {
+        word: name.to_owned(),
+        message: format!("unknown scheduler '{name}'"),
+        allowed: names(elevator::ELEVATORS.iter().map(|d| d.name)),
+        nearest: nearest(name, elevator::ELEVATORS.iter().map(|d| d.name)),
+    })
+}
+
+fn find_profile(descriptor: &'static Descriptor, profile: &str) -> Result<&'static str, SchedulerError> {
+    descriptor.profiles.iter().find(|p| **p == profile).copied().ok_or_else(|| SchedulerError {
+        word: profile.to_owned(),
+        message: format!("{} has no profile '{profile}'", descriptor.name),
+        allowed: if descriptor.profiles.is_empty() { "none".to_owned() } else { descriptor.profiles.join(", ") },
+        nearest: nearest(profile, descriptor.profiles.iter().copied()),
+    })
+}
+
+fn refused(elevator: &str, tunable: &Tunable, value: &str, error: SetError) -> SchedulerError {
+    let name = tunable.name;
+    let message = match error {
+        SetError::OutOfRange(_) => format!("{elevator}.{name}={value} is out of range"),
+        _ => format!("{elevator}.{name}={value} is not a value it takes"),
+    };
+    SchedulerError { word: value.to_owned(), message, allowed: range_of(tunable), nearest: None }
+}
+
+/// The values a tunable takes, for people.
+pub fn range_of(tunable: &Tunable) -> String {
+    match tunable.unit {
+        Unit::Choice(words) => words.join(" | "),
+        Unit::Switch => "0 | 1".to_owned(),
+        unit => format!("{}-{} {}", tunable.min, tunable.max, unit.label()).trim_end().to_owned(),
+    }
+}
+
+/// A tunable's default, for people.
+pub fn default_of(tunable: &Tunable) -> String {
+    match tunable.unit {
+        Unit::Choice(words) => words.get(tunable.default as usize).copied().unwrap_or_default().to_owned(),
+        unit => format!("{} {}", tunable.default, unit.label()).trim_end().to_owned(),
+    }
+}
+
+fn names<'a>(list: impl Iterator<Item = &'a str>) -> String {
+    list.collect::<Vec<_>>().join(", ")
+}
+
+/// The word of `list` nearest to `word`, if one is near enough to be meant.
+pub fn nearest<'a>(word: &str, list: impl Iterator<Item = &'a str>) -> Option<String> {
+    list.map(|w| (strsim::damerau_levenshtein(word, w), w))
+        .min()
+        .filter(|(distance, w)| *distance <= 1 + w.len().min(word.len()) / 3)
+        .map(|(_, w)| w.to_owned())
+}
