@@ -319,11 +319,17 @@ impl Deadline {
     /// Put `rq` into its level's tree. A level has one request per start sector: an older one goes to the device first.
     fn sort_in(&mut self, env: &mut Env<'_>, level: Level, rq: RequestId) {
         let sector = env.requests[rq].sector;
-        if let Some(alias) = self.queue(level).tree.find(&self.tree_links, sector) {
+        let tree = &mut self.levels[level as usize].tree;
+        tree.insert(&mut self.tree_links, rq, sector);
+        // An equal would be right below.
+        let Some(alias) = tree.prev(&self.tree_links, rq) else { return };
+        if self.tree_links.key(alias) == sector {
+            // The batch goes on behind the one that leaves, not with the newcomer: that one must not be there yet.
+            tree.remove(&mut self.tree_links, rq);
             self.next = self.remove(alias, env.device);
             env.dispatch.place(env.requests, alias, Placement::Tail);
+            self.levels[level as usize].tree.insert(&mut self.tree_links, rq, sector);
         }
-        self.levels[level as usize].tree.insert(&mut self.tree_links, rq, sector);
     }
 
     /// Forget `rq`. Answers with the one behind it in the order its level is served in.

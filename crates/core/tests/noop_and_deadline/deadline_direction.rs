@@ -279,6 +279,19 @@ fn the_clock_and_the_deadlines_go_in_jiffies() {
     }
 }
 
+#[test]
+fn within_a_jiffy_deadlines_are_equal() {
+    let mut b = Bench::build("deadline", 8, true, 4 * MS);
+    b.at_ms(4);
+    let gone = b.add(READ, 108);
+    b.add(READ, 500);
+    b.at_ms(7);
+    let rq = b.add(READ, 100);
+    // 4 and 7 ms are one jiffy: 108 is not earlier and 100 keeps its place behind 500.
+    b.absorb(rq, gone);
+    assert_eq!(b.rest(), [500, 100]);
+}
+
 // ---- two requests at one sector ----
 
 #[test]

@@ -113,6 +113,16 @@ fn rt_reads_are_swept_in_batches_of_their_own() {
 }
 
 #[test]
+fn rt_reads_do_not_end_their_own_batch() {
+    let mut b = disk(&[("fifo_batch", "3")]);
+    b.add_all(READ.with(RT), [500, 400, 600, 700]);
+    assert_eq!(b.next(1), [500]);
+    b.at_ms(1000);
+    // All have expired, which matters only after the third.
+    assert_eq!(b.rest(), [600, 700, 400]);
+}
+
+#[test]
 fn the_guard_for_the_second_class_is_as_ever() {
     let mut b = disk(&[("fifo_batch", "2")]);
     b.add_all(READ, [10, 20, 30, 40, 50]);
@@ -176,16 +186,16 @@ fn the_default_quantum_is_40_ms() {
 
 #[test]
 fn each_batch_has_its_own_quantum() {
-    let mut b = disk(&[("fifo_batch", "1"), ("quantum", "10"), ("writes_starved", "0")]);
-    b.add_all(READ, [10, 20, 30]);
+    let mut b = disk(&[("fifo_batch", "1"), ("quantum", "10"), ("writes_starved", "1")]);
+    b.add_all(READ, [10, 20, 30, 40]);
     assert_eq!(b.next(1), [10]);
-    b.add_all(WRITE, [1, 2, 3]);
-    // 10 ms: the writes' batch starts and lasts until 20 ms.
-    for (ms, sector) in [(10, 1), (19, 2), (20, 3)] {
+    b.add(WRITE, 1);
+    // At 10 ms a second batch of reads starts (starved 1). It lasts until 20 ms | the write.
+    for (ms, sector) in [(10, 20), (19, 30), (20, 1)] {
         b.at_ms(ms);
         assert_eq!(b.next(1), [sector]);
     }
-    assert_eq!(b.rest(), [20, 30]);
+    assert_eq!(b.rest(), [40]);
 }
 
 // ---- looking back ----
@@ -257,6 +267,21 @@ fn for_another_request_it_looks_back_again() {
     b.at_ms(11);
     // 500 600; top of the tree | the head is 400: from 300, 400; top | 200.
     assert_eq!(b.rest(), [500, 600, 300, 400, 200]);
+}
+
+#[test]
+fn looking_back_is_for_a_request_not_for_its_slot() {
+    let mut b = disk(&[("fifo_batch", "3"), ("read_expire", "10")]);
+    let first = b.add(READ, 600);
+    b.add(READ, 500);
+    b.at_ms(11);
+    assert_eq!(b.rest(), [500, 600]);
+    b.completed(first);
+    // The slot of 600 has a new tenant, for which the batch may start below again.
+    assert_eq!(b.add(READ, 300), first);
+    b.add(READ, 200);
+    b.at_ms(22);
+    assert_eq!(b.rest(), [200, 300]);
 }
 
 #[test]

@@ -129,11 +129,11 @@ impl Deadline {
     }
 
     fn clock(&self, now: u64) -> u64 {
-        if self.tick == 0 { now } else { now / self.tick * self.tick }
+        now - now.checked_rem(self.tick).unwrap_or(0)
     }
 
     fn ticks(&self, span: u64) -> u64 {
-        if self.tick == 0 { span } else { (span + self.tick - 1) / self.tick * self.tick }
+        (span..).step_by(MS as usize).find(|t| *t == self.clock(*t)).expect("ticks are whole milliseconds")
     }
 
     fn level(&self, kind: Kind) -> usize {
