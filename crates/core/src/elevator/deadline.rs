@@ -36,7 +36,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::{Config, Descriptor, DeviceState, Dispatch, Elevator, Env, Growth, Placement};
+use super::{Config, Descriptor, Dispatch, Elevator, Env, Growth, Placement};
 use crate::collections::{Id, List, ListLinks, Tree, TreeLinks};
 use crate::context::{IoClass, IoPrio};
 use crate::request::{Bio, Op, RequestId};
@@ -218,6 +218,7 @@ impl Deadline {
     }
 
     /// The level of new I/O.
+    #[inline]
     fn classify(&self, op: Op, sync: bool, ioprio: IoPrio) -> Level {
         let read = op == Op::Read;
         let first = match (self.settings.classes, ioprio.class()) {
@@ -242,8 +243,8 @@ impl Deadline {
     }
 
     /// Is this level served in order of arrival rather than by sector?
-    fn is_fifo(&self, level: Level, device: DeviceState) -> bool {
-        self.settings.classes == FULL && !device.rotational && level != Level::Second
+    fn is_fifo(&self, level: Level, rotational: bool) -> bool {
+        self.settings.classes == FULL && !rotational && level != Level::Second
     }
 
     // ---- the decision ----
@@ -256,11 +257,11 @@ impl Deadline {
                 let level = self.choose_level()?;
                 self.batched = 0;
                 self.batch_since_ns = now;
-                self.batch_start(level, now, env.device)?
+                self.batch_start(level, now, env.device.rotational)?
             }
         };
         self.batched = self.batched.saturating_add(1);
-        self.next = self.remove(rq, env.device);
+        self.next = self.remove(rq, env.device.rotational);
         Some(rq)
     }
 
@@ -292,17 +293,17 @@ impl Deadline {
 
     /// With whom a batch of `level` starts: an expired head of the FIFO (or somebody below it), else where the last batch
     /// of the same level stopped, else the head.
-    fn batch_start(&mut self, level: Level, now: u64, device: DeviceState) -> Option<RequestId> {
+    fn batch_start(&mut self, level: Level, now: u64, rotational: bool) -> Option<RequestId> {
         let head = self.queue(level).fifo.front()?;
         if now > self.filed[head.index()].deadline_ns {
-            return Some(self.look_back(level, head, device));
+            return Some(self.look_back(level, head, rotational));
         }
         Some(self.next.filter(|next| self.level_of(*next) == Some(level)).unwrap_or(head))
     }
 
     /// The request `look_back` places below the expired `head`, as far as there are any.
-    fn look_back(&mut self, level: Level, head: RequestId, device: DeviceState) -> RequestId {
-        if self.look_back == 0 || self.is_fifo(level, device) || self.looked_back_for == Some(head) {
+    fn look_back(&mut self, level: Level, head: RequestId, rotational: bool) -> RequestId {
+        if self.look_back == 0 || self.is_fifo(level, rotational) || self.looked_back_for == Some(head) {
             return head;
         }
         self.looked_back_for = Some(head);
@@ -317,28 +318,37 @@ impl Deadline {
     // ---- filing ----
 
     /// Put `rq` into its level's tree. A level has one request per start sector: an older one goes to the device first.
+    #[inline]
     fn sort_in(&mut self, env: &mut Env<'_>, level: Level, rq: RequestId) {
         let sector = env.requests[rq].sector;
         let tree = &mut self.levels[level as usize].tree;
         tree.insert(&mut self.tree_links, rq, sector);
         // An equal would be right below.
-        let Some(alias) = tree.prev(&self.tree_links, rq) else { return };
-        if self.tree_links.key(alias) == sector {
-            // The batch goes on behind the one that leaves, not with the newcomer: that one must not be there yet.
-            tree.remove(&mut self.tree_links, rq);
-            self.next = self.remove(alias, env.device);
-            env.dispatch.place(env.requests, alias, Placement::Tail);
-            self.levels[level as usize].tree.insert(&mut self.tree_links, rq, sector);
+        if let Some(below) = tree.prev(&self.tree_links, rq)
+            && self.tree_links.key(below) == sector
+        {
+            self.send_away(env, level, below, rq);
         }
     }
 
+    /// `alias` makes way for `rq`, which starts at the same sector. The batch goes on behind the one that leaves, not with
+    /// the newcomer: that one must not be there yet.
+    #[cold]
+    fn send_away(&mut self, env: &mut Env<'_>, level: Level, alias: RequestId, rq: RequestId) {
+        self.levels[level as usize].tree.remove(&mut self.tree_links, rq);
+        self.next = self.remove(alias, env.device.rotational);
+        env.dispatch.place(env.requests, alias, Placement::Tail);
+        self.levels[level as usize].tree.insert(&mut self.tree_links, rq, env.requests[rq].sector);
+    }
+
     /// Forget `rq`. Answers with the one behind it in the order its level is served in.
-    fn remove(&mut self, rq: RequestId, device: DeviceState) -> Option<RequestId> {
+    #[inline]
+    fn remove(&mut self, rq: RequestId, rotational: bool) -> Option<RequestId> {
         let level = self.filed[rq.index()].level.take()?;
         if self.looked_back_for == Some(rq) {
             self.looked_back_for = None;
         }
-        let is_fifo = self.is_fifo(level, device);
+        let is_fifo = self.is_fifo(level, rotational);
         let queue = &mut self.levels[level as usize];
         let above = queue.tree.next(&self.tree_links, rq);
         queue.tree.remove(&mut self.tree_links, rq);
@@ -414,7 +424,7 @@ impl Elevator for Deadline {
             fifo.insert_before(&mut self.fifo_links, gone, rq);
             self.filed[rq.index()].deadline_ns = leaving.deadline_ns;
         }
-        let behind = self.remove(gone, env.device);
+        let behind = self.remove(gone, env.device.rotational);
         if self.next == Some(gone) {
             self.next = behind;
         }

@@ -203,3 +203,17 @@ fn back_by_direction_a_sync_write_stays_in_the_first_class() {
     assert_eq!(b.next(3), [10, 90, 5]);
     assert_eq!(b.dispatch(), Some(newer));
 }
+
+#[test]
+fn one_absorbed_from_the_other_class_hands_nothing_over() {
+    let mut b = Bench::disk("deadline");
+    let gone = b.add(SYNC_WRITE, 108);
+    b.set("classes", "sync-async");
+    b.at_ms(4600);
+    b.add(SYNC_WRITE, 90);
+    let rq = b.add(SYNC_WRITE, 100);
+    // 108 is filed with the writes, until 5000 ms; 100 in the first class, until 5100 ms, behind 90.
+    b.absorb(rq, gone);
+    b.at_ms(6000);
+    assert_eq!(b.rest(), [90, 100]);
+}
