@@ -1,0 +1,49 @@
+# fairlift: `make demo` shows it, `make test` proves it. `make help` lists the rest.
+.POSIX:
+SHELL = /bin/sh
+CARGO ?= cargo
+FAIRLIFT = target/release/fairlift
+
+.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 16
+
+demo: build ## compare noop, deadline and cfq: one random reader beside 1...16 sequential readers
+	$(FAIRLIFT) compare experiments/demo-readers.toml
+
+build: ## the release binary, target/release/fairlift
+	@scripts/need cargo cc
+	$(CARGO) build --release --locked --quiet
+
+test: lint doc ## everything CI runs: format, lints, docs, all tests, experiments
+	$(CARGO) test --workspace --locked
+	$(CARGO) build --release --locked
+	$(FAIRLIFT) reproduce
+
+lint:
+	@scripts/need cargo cc
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+
+reproduce: build ## published figures beside ours, written to docs/experiments.md
+	$(FAIRLIFT) reproduce --output docs/experiments.md
+
+bench: ## time per request of core and simulator, then instructions per request
+	$(CARGO) bench --workspace --locked
+	@$(MAKE) instructions
+
+instructions: ## instructions per request, counted by callgrind
+	@scripts/need cargo cc valgrind
+	scripts/instructions
+
+mutants: ## list the planted bugs and show that the tests catch each
+	@scripts/need cargo cc
+	scripts/mutants list
+	scripts/mutants run
+
+fuzz: ## fuzz the parsers and the core for a minute each (needs a nightly toolchain and cargo-fuzz)
+	scripts/fuzz
