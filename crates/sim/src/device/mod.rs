@@ -3,8 +3,6 @@
 use std::fmt::Debug;
 
 pub use fairlift_core::Op;
-mod shim;
-pub use shim::DeviceSpec;
 
 /// A command on its way to a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
