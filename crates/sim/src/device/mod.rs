@@ -1,6 +1,18 @@
 //! Devices: what happens to a command after the block layer let it go.
 
+mod array;
+mod cloud;
+mod disk;
+mod events;
+mod flash;
+mod null;
+pub mod rng;
+mod spec;
+
 use std::fmt::Debug;
+
+pub use disk::{Geometry, Layout};
+pub use spec::{DeviceSpec, PRESETS, Preset, SpecError, preset};
 
 pub use fairlift_core::Op;
 
