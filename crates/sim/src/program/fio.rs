@@ -362,7 +362,8 @@ impl Process {
     // ---- depth N ----------------------------------------------------------------------------------------------------------
 
     async fn run_queued(&mut self, sys: &Sys) {
-        let (depth, low) = (self.job.submission.depth, self.job.submission.low.clamp(1, self.job.submission.depth));
+        let (depth, low) =
+            (self.job.submission.depth, self.job.submission.low.clamp(1, self.job.submission.depth));
         let batch = self.job.submission.batch.clamp(1, depth);
         let mut more = true;
         loop {
@@ -426,8 +427,7 @@ impl Process {
         if number >= self.flight.len() {
             self.flight.resize(number + 1, None);
         }
-        self.flight[number] =
-            Some(InFlight { direction: io.direction, bytes: io.bytes, issued_ns });
+        self.flight[number] = Some(InFlight { direction: io.direction, bytes: io.bytes, issued_ns });
         self.in_flight += 1;
     }
 

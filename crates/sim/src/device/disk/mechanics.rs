@@ -80,7 +80,13 @@ impl Mechanics {
         let track = self.geometry.track(run.end);
         let at = self.reach(self.passed_at(run, run.end), run.heads, track.place, write);
         let end = (run.end + u64::from(track.sectors)).min(self.geometry.sectors());
-        Some(Run { first: run.end, end, start_at: at, heads: track.place.heads, sectors_per_track: track.sectors })
+        Some(Run {
+            first: run.end,
+            end,
+            start_at: at,
+            heads: track.place.heads,
+            sectors_per_track: track.sectors,
+        })
     }
 
     /// When all sectors of the run before `end` have passed. `end` may lie behind the run: then as if the track went on.
@@ -94,8 +100,8 @@ impl Mechanics {
     /// First sector of the run that has not passed completely at `now`.
     #[inline]
     pub(super) fn position(&self, run: &Run, now: u64) -> u64 {
-        let passed =
-            now.saturating_sub(run.start_at) * u64::from(run.sectors_per_track) / self.rotation.revolution_ns();
+        let passed = now.saturating_sub(run.start_at) * u64::from(run.sectors_per_track)
+            / self.rotation.revolution_ns();
         (run.first + passed).min(run.end)
     }
 

@@ -72,7 +72,14 @@ impl DiskSpec {
         Ok(DiskSpec {
             limits,
             settings: Settings { overheads, link, policy, sticky_ns, write_cache, idle_ns },
-            mechanics: Mechanics { geometry, rotation, read_seek, write_seek, write_settle_ns, head_switch_ns },
+            mechanics: Mechanics {
+                geometry,
+                rotation,
+                read_seek,
+                write_seek,
+                write_settle_ns,
+                head_switch_ns,
+            },
             rpm,
             segments,
             segment_sectors: segment_kib * 2,
