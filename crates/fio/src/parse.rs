@@ -139,13 +139,13 @@ impl Assembly {
     }
 
     fn file_away(&mut self, job: Job, remarks: Vec<Diagnostic>) {
-        let mut reasons = Vec::new();
-        for remark in remarks {
-            match remark.severity {
-                Severity::Refusal => reasons.push(remark),
-                Severity::Warning | Severity::Error => self.found.push(remark),
-            }
+        let (reasons, mut remarks): (Vec<_>, Vec<_>) =
+            remarks.into_iter().partition(|remark| remark.severity == Severity::Refusal);
+        if !reasons.is_empty() {
+            // How a job would differ is no matter when it does not run at all.
+            remarks.retain(|remark| remark.severity == Severity::Error);
         }
+        self.found.append(&mut remarks);
         if reasons.is_empty() {
             self.parsed.jobs.push(job);
         } else {

@@ -105,10 +105,8 @@ impl Cursor {
             let percent = job.random_percent[i];
             percent == 100 || draws.sequential_or_random[i].between(1, 100) <= u64::from(percent)
         };
-        if !go_random {
-            if let Some(offset) = self.sequential(job, i) {
-                return Some(sequential(offset));
-            }
+        if !go_random && let Some(offset) = self.sequential(job, i) {
+            return Some(sequential(offset));
         }
         let block = self.random_block(job, direction, draws).or_else(|| {
             // A timed job starts its map over; the generator goes on.

@@ -21,14 +21,14 @@ enum Slot {
     Block = 6,
     SequentialOrRandom = 10,
     StartDelay = 13,
-    Poisson = 14,
-    Zone = 15,
-    PoissonWrite = 16,
-    PoissonTrim = 17,
-    CommandPriority = 18,
+    Poisson = 15,
+    Zone = 16,
+    PoissonWrite = 17,
+    PoissonTrim = 18,
+    CommandPriority = 19,
 }
 
-const SLOTS: usize = 20;
+const SLOTS: usize = 21;
 
 /// The seeds of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
