@@ -7,7 +7,7 @@ use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::job::Job;
 use crate::sections::{OptionLine, Section, Splitter, shorten};
 use crate::settings::Settings;
-use crate::source::{MAX_DIAGNOSTICS, MAX_PROCESSES, ParseOptions, Source};
+use crate::source::{MAX_DIAGNOSTICS, MAX_FILES, MAX_PROCESSES, ParseOptions, Source};
 use crate::table;
 
 /// A job that cannot be simulated.
@@ -70,6 +70,7 @@ struct Assembly {
     parsed: Parsed,
     found: Vec<Diagnostic>,
     threads: u32,
+    files: u64,
     group_id: u32,
     jobs_in_group: u32,
     job_names: Vec<String>,
@@ -107,6 +108,12 @@ impl Assembly {
             let message = format!("more than {MAX_PROCESSES} processes up to job '{}'", job.name);
             self.found.push(Diagnostic::error(job.place.clone(), message));
             self.threads = 0;
+        }
+        self.files += u64::from(job.numjobs) * u64::from(job.files.count);
+        if self.files > MAX_FILES {
+            let message = format!("more than {MAX_FILES} files up to job '{}'", job.name);
+            self.found.push(Diagnostic::error(job.place.clone(), message));
+            self.files = 0;
         }
         self.job_names.push(job.name.clone());
         self.file_away(job, remarks);

@@ -3,7 +3,7 @@
 use crate::job::{Direction, Distribution, Generator, Job, Sequencer};
 use crate::offsets::layout::FileSpace;
 use crate::offsets::lfsr::Lfsr;
-use crate::offsets::random_map::RandomMap;
+use crate::offsets::random_map::{MAP_BLOCKS_MAX, RandomMap};
 use crate::offsets::rng::Rng;
 use crate::offsets::skew::Skew;
 use crate::offsets::zones;
@@ -51,6 +51,9 @@ impl Cursor {
             Lfsr::new(blocks, block_seed).ok_or("random_generator=lfsr cannot start from this seed")
         });
         let map = random && !job.norandommap && lfsr.is_none();
+        if map && blocks > MAP_BLOCKS_MAX {
+            return Err(format!("a map of {blocks} blocks is too large: use norandommap or larger blocks"));
+        }
         let mut cursor = Self {
             last_end: [space.offset_bytes; 3],
             last_start: [None; 3],

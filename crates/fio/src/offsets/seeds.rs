@@ -116,7 +116,7 @@ impl Seeds {
         [Slot::Poisson, Slot::PoissonWrite, Slot::PoissonTrim].map(|slot| Rng::taus88(self.seed(slot)))
     }
 
-    /// The coin of `cmdprio_percentage`.
+    /// The coin of `cmdprio_percentage`: an I/O has the priority when `between(0, 99)` is below the percentage.
     pub fn command_priority(&self) -> Rng {
         Rng::taus88(self.seed(Slot::CommandPriority))
     }

@@ -194,6 +194,11 @@ impl Stream {
         self.cursors.iter().map(|cursor| &cursor.space)
     }
 
+    /// The process's seeds, for streams its host draws from: [`Seeds::poisson`], [`Seeds::command_priority`].
+    pub fn seeds(&self) -> &Seeds {
+        &self.seeds
+    }
+
     /// I/Os handed out so far, read, write and trim.
     pub fn issued(&self) -> [u64; 3] {
         self.progress.issued
