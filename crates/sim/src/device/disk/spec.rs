@@ -40,10 +40,7 @@ impl DiskSpec {
             true => Some(self::read_seek(fields, "write_seek", geometry.cylinders())?),
             false => None,
         };
-        let write_settle_ns = match write_seek {
-            Some(_) => 0,
-            None => ns(fields.number("write_settle_ms", 0.0, PART_MS_MAX)?),
-        };
+        let write_settle_ns = ns(fields.number("write_settle_ms", 0.0, PART_MS_MAX)?);
         let head_switch_ns = ns(fields.number("head_switch_ms", 0.0, PART_MS_MAX)?);
         let overheads = Overheads {
             read_hit_ns: ns(fields.number("overhead.read_hit_ms", 0.0, PART_MS_MAX)?),
