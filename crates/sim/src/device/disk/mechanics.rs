@@ -1,7 +1,7 @@
 //! Arm and platter: how long it takes to get to a sector and to read or write from there on.
 
 use super::geometry::{Geometry, Heads, Place, Rotation};
-use super::seek::SeekCurve;
+use super::seek::{SeekCurve, SeekFloor};
 
 /// The moving parts and their times.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub(crate) struct Mechanics {
     /// Added to every seek and head switch before a write.
     pub(super) write_settle_ns: u64,
     pub(super) head_switch_ns: u64,
+    /// Below the curves.
+    pub(super) seek_floor: SeekFloor,
 }
 
 /// Sectors passing under a head without interruption: a track, or its rest.
@@ -43,6 +45,12 @@ impl Mechanics {
         if time == 0 { 0 } else { time + self.write_settle_ns }
     }
 
+    /// A move from `from` to `to` takes at least this.
+    #[inline]
+    pub(super) fn move_floor_ns(&self, from: Heads, to: Heads) -> u64 {
+        self.seek_floor.ns(from.cylinder.abs_diff(to.cylinder))
+    }
+
     /// When the sector at `to` starts to pass under its head, for heads that leave `from` at `now`.
     #[inline]
     pub(super) fn reach(&self, now: u64, from: Heads, to: Place, write: bool) -> u64 {
@@ -52,10 +60,10 @@ impl Mechanics {
 
     /// Start at `sector`, which begins to pass at `at`, and go on to `end` over as many tracks as it takes. Gives
     /// the time it is done and the last run.
-    pub(super) fn transfer(&self, at: u64, sector: u64, end: u64, write: bool) -> (u64, Run) {
+    pub(super) fn transfer(&self, at: u64, sector: u64, end: u64) -> (u64, Run) {
         let mut run = self.run(at, sector);
         while run.end < end {
-            match self.next_run(&run, write) {
+            match self.next_run(&run) {
                 Some(next) => run = next,
                 None => break,
             }
@@ -71,18 +79,20 @@ impl Mechanics {
         Run { first: sector, end, start_at: at, heads: track.place.heads, sectors_per_track: track.sectors }
     }
 
-    /// The following track, reached by head switch or seek and the wait its skew is made for.
-    pub(super) fn next_run(&self, run: &Run, write: bool) -> Option<Run> {
+    /// The following track. Its skew was laid out for just this switch (of writes, too), so it always fits: the measured
+    /// WD 4 TB takes 1.8 ms for a random seek of one track and yet streams with a skew of 1.18 ms.
+    pub(super) fn next_run(&self, run: &Run) -> Option<Run> {
         if run.end >= self.geometry.sectors() {
             return None;
         }
         let track = self.geometry.track(run.end);
-        let at = self.reach(self.passed_at(run, run.end), run.heads, track.place, write);
+        let passed_at = self.passed_at(run, run.end);
+        let start_at = passed_at + self.rotation.wait_ns(passed_at, track.place.angle);
         let end = (run.end + u64::from(track.sectors)).min(self.geometry.sectors());
         Some(Run {
             first: run.end,
             end,
-            start_at: at,
+            start_at,
             heads: track.place.heads,
             sectors_per_track: track.sectors,
         })
@@ -108,7 +118,7 @@ impl Mechanics {
     /// spindle that is not looked into any deeper (an array's).
     pub(crate) fn access(&self, now: u64, arm: &mut Arm, sector: u64, sectors: u64) -> u64 {
         let at = self.reach(now, arm.0, self.geometry.place(sector), false);
-        let (done, run) = self.transfer(at, sector, (sector + sectors).min(self.geometry.sectors()), false);
+        let (done, run) = self.transfer(at, sector, (sector + sectors).min(self.geometry.sectors()));
         arm.0 = run.heads;
         done
     }

@@ -273,7 +273,7 @@ impl Disk {
         match self.phase {
             Phase::Idle => {
                 while fill.run.end < end {
-                    fill.run = self.mechanics.next_run(&fill.run, false)?;
+                    fill.run = self.mechanics.next_run(&fill.run)?;
                 }
             }
             // Others wait already: the stream must not hold them up.
@@ -330,7 +330,7 @@ impl Disk {
         let Some(fill) = self.fill else { return };
         if fill.limit > fill.run.end {
             self.segments.grow(fill.segment, fill.run.end);
-            if let Some(run) = self.mechanics.next_run(&fill.run, false) {
+            if let Some(run) = self.mechanics.next_run(&fill.run) {
                 self.fill = Some(Fill { run, ..fill });
                 return;
             }
@@ -480,7 +480,7 @@ impl Disk {
         self.full = None;
         let at = self.mechanics.reach(now, self.heads, target.place, target.write);
         let end = target.sector + u64::from(target.sectors);
-        let (until, run) = self.mechanics.transfer(at, target.sector, end, target.write);
+        let (until, run) = self.mechanics.transfer(at, target.sector, end);
         self.phase = Phase::Working { until, job, run };
     }
 
