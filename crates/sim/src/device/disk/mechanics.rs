@@ -53,15 +53,16 @@ impl Mechanics {
 
     /// When the sector at `to` starts to pass under its head, for heads that leave `from` at `now`.
     #[inline]
-    pub(super) fn reach(&self, now: u64, from: Heads, to: Place, write: bool) -> u64 {
+    pub(super) fn reach(&self, now: u64, from: Heads, to: &Place, write: bool) -> u64 {
         let there = now + self.move_ns(from, to.heads, write);
         there + self.rotation.wait_ns(there, to.angle)
     }
 
-    /// Start at `sector`, which begins to pass at `at`, and go on to `end` over as many tracks as it takes. Gives
+    /// Read or write from `place` on, which begins to pass at `at`, up to `end`, over as many tracks as it takes. Gives
     /// the time it is done and the last run.
-    pub(super) fn transfer(&self, at: u64, sector: u64, end: u64) -> (u64, Run) {
-        let mut run = self.run(at, sector);
+    #[inline]
+    pub(super) fn transfer(&self, at: u64, place: &Place, end: u64) -> (u64, Run) {
+        let mut run = self.run(at, place);
         while run.end < end {
             match self.next_run(&run) {
                 Some(next) => run = next,
@@ -71,12 +72,16 @@ impl Mechanics {
         (self.passed_at(&run, end.min(run.end)), run)
     }
 
-    /// The run that starts with `sector` at time `at`.
+    /// The run that starts with `place` at time `at`.
     #[inline]
-    pub(super) fn run(&self, at: u64, sector: u64) -> Run {
-        let track = self.geometry.track(sector);
-        let end = (track.first_sector + u64::from(track.sectors)).min(self.geometry.sectors());
-        Run { first: sector, end, start_at: at, heads: track.place.heads, sectors_per_track: track.sectors }
+    pub(super) fn run(&self, at: u64, place: &Place) -> Run {
+        Run {
+            first: place.sector,
+            end: place.track_end,
+            start_at: at,
+            heads: place.heads,
+            sectors_per_track: place.sectors_per_track,
+        }
     }
 
     /// The following track. Its skew was laid out for just this switch (of writes, too), so it always fits: the measured
@@ -85,17 +90,9 @@ impl Mechanics {
         if run.end >= self.geometry.sectors() {
             return None;
         }
-        let track = self.geometry.track(run.end);
+        let place = self.geometry.place(run.end);
         let passed_at = self.passed_at(run, run.end);
-        let start_at = passed_at + self.rotation.wait_ns(passed_at, track.place.angle);
-        let end = (run.end + u64::from(track.sectors)).min(self.geometry.sectors());
-        Some(Run {
-            first: run.end,
-            end,
-            start_at,
-            heads: track.place.heads,
-            sectors_per_track: track.sectors,
-        })
+        Some(self.run(passed_at + self.rotation.wait_ns(passed_at, place.angle), &place))
     }
 
     /// When all sectors of the run before `end` have passed. `end` may lie behind the run: then as if the track went on.
@@ -117,8 +114,9 @@ impl Mechanics {
     /// Seek, rotation and transfer of one small access, and where the heads are then: the whole service of a
     /// spindle that is not looked into any deeper (an array's).
     pub(crate) fn access(&self, now: u64, arm: &mut Arm, sector: u64, sectors: u64) -> u64 {
-        let at = self.reach(now, arm.0, self.geometry.place(sector), false);
-        let (done, run) = self.transfer(at, sector, (sector + sectors).min(self.geometry.sectors()));
+        let place = self.geometry.place(sector);
+        let at = self.reach(now, arm.0, &place, false);
+        let (done, run) = self.transfer(at, &place, (sector + sectors).min(self.geometry.sectors()));
         arm.0 = run.heads;
         done
     }

@@ -313,7 +313,7 @@ impl Disk {
         let free = matches!(self.phase, Phase::Idle) && self.fill.is_none();
         if self.full == Some(segment) && half_used && free && last < limit {
             let place = self.mechanics.geometry.place(last);
-            let run = self.mechanics.run(self.mechanics.reach(now, self.heads, place, false), last);
+            let run = self.mechanics.run(self.mechanics.reach(now, self.heads, &place, false), &place);
             self.fill = Some(Fill { segment, run, limit, promised_until: now, hit_at: now });
             self.full = None;
         }
@@ -348,12 +348,10 @@ impl Disk {
         }
     }
 
-    /// The sectors where a read needs no positioning, while reading ahead.
-    fn stream(&self, now: u64) -> Option<(u64, u64)> {
-        let fill = self.fill.as_ref()?;
-        let position = self.mechanics.position(&fill.run, now);
-        let (first, last) = self.segments.range(fill.segment);
-        Some((first, position.max(last) + u64::from(self.near_sectors())))
+    /// The sectors where a read needs no positioning, while reading ahead (and caught up).
+    fn stream(&self) -> Option<(u64, u64)> {
+        let (first, last) = self.segments.range(self.fill.as_ref()?.segment);
+        Some((first, last + u64::from(self.near_sectors())))
     }
 
     // ---- the heads ----
@@ -400,7 +398,7 @@ impl Disk {
         if let Some(fill) = self.fill {
             self.catch_up_fill(now, fill.run.end);
         }
-        let stream = self.stream(now);
+        let stream = self.stream();
         let situation = Situation {
             mechanics: &self.mechanics,
             now,
@@ -478,9 +476,9 @@ impl Disk {
     fn go(&mut self, target: &Candidate, job: Job, now: u64) {
         self.stop_fill(now);
         self.full = None;
-        let at = self.mechanics.reach(now, self.heads, target.place, target.write);
+        let at = self.mechanics.reach(now, self.heads, &target.place, target.write);
         let end = target.sector + u64::from(target.sectors);
-        let (until, run) = self.mechanics.transfer(at, target.sector, end);
+        let (until, run) = self.mechanics.transfer(at, &target.place, end);
         self.phase = Phase::Working { until, job, run };
     }
 

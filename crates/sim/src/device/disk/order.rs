@@ -102,7 +102,7 @@ impl Policy {
             let cost = if streaming {
                 0
             } else {
-                at.mechanics.reach(at.now, at.heads, candidate.place, candidate.write) - at.now
+                at.mechanics.reach(at.now, at.heads, &candidate.place, candidate.write) - at.now
             };
             let cost = cost as f64 * weight;
             if cost < best.0 || (cost == best.0 && candidate.number < best.1) {
