@@ -85,6 +85,8 @@ struct Fill {
     promised_until: u64,
     /// When a command last profited.
     hit_at: u64,
+    /// When the run ends or the limit is reached; kept by [`Disk::set_fill`].
+    event_at: u64,
 }
 
 /// A rotational disk.
@@ -285,7 +287,7 @@ impl Disk {
         fill.promised_until = fill.promised_until.max(read_at);
         fill.limit = fill.limit.max(self.fill_limit(end));
         fill.hit_at = now;
-        self.fill = Some(fill);
+        self.set_fill(fill);
         self.segments.touch(fill.segment);
         Some(read_at)
     }
@@ -303,9 +305,8 @@ impl Disk {
     fn used_up(&mut self, segment: usize, end: u64, now: u64) {
         self.segments.touch(segment);
         let limit = self.fill_limit(end);
-        if let Some(fill) = self.fill.as_mut().filter(|fill| fill.segment == segment) {
-            fill.limit = fill.limit.max(limit);
-            fill.hit_at = now;
+        if let Some(fill) = self.fill.filter(|fill| fill.segment == segment) {
+            self.set_fill(Fill { limit: fill.limit.max(limit), hit_at: now, ..fill });
             return;
         }
         let (_, last) = self.segments.range(segment);
@@ -314,15 +315,20 @@ impl Disk {
         if self.full == Some(segment) && half_used && free && last < limit {
             let place = self.mechanics.geometry.place(last);
             let run = self.mechanics.run(self.mechanics.reach(now, self.heads, &place, false), &place);
-            self.fill = Some(Fill { segment, run, limit, promised_until: now, hit_at: now });
+            self.set_fill(Fill { segment, run, limit, promised_until: now, hit_at: now, event_at: 0 });
             self.full = None;
         }
     }
 
+    /// Read ahead as `fill` says.
+    fn set_fill(&mut self, fill: Fill) {
+        let event_at = self.mechanics.passed_at(&fill.run, fill.limit.min(fill.run.end));
+        self.fill = Some(Fill { event_at, ..fill });
+    }
+
     /// The end of a track, or of what is to be read, whichever comes first.
     fn fill_event(&self) -> Option<u64> {
-        let fill = self.fill.as_ref()?;
-        Some(self.mechanics.passed_at(&fill.run, fill.limit.min(fill.run.end)))
+        self.fill.as_ref().map(|fill| fill.event_at)
     }
 
     /// Go on to the next track, or stop.
@@ -331,7 +337,7 @@ impl Disk {
         if fill.limit > fill.run.end {
             self.segments.grow(fill.segment, fill.run.end);
             if let Some(run) = self.mechanics.next_run(&fill.run) {
-                self.fill = Some(Fill { run, ..fill });
+                self.set_fill(Fill { run, ..fill });
                 return;
             }
         }
@@ -517,7 +523,7 @@ impl Disk {
         let segment = self.segments.take_up(sector, end);
         let limit = self.fill_limit(end);
         if limit > end {
-            self.fill = Some(Fill { segment, run, limit, promised_until: now, hit_at: now });
+            self.set_fill(Fill { segment, run, limit, promised_until: now, hit_at: now, event_at: 0 });
             if run.end <= end {
                 self.fill_next(now);
             }
