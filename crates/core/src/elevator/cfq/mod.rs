@@ -76,7 +76,7 @@ use idle::DepthProbe;
 use profile::{
     Arrival, Cooperators, DeadlineFrom, Depth, NeighboursFrom, Profile, Quantum, Ramp, Seeks, Trees,
 };
-use queue::{ContextState, Kind, Queue, QueueId, Residual, TREES};
+use queue::{ContextState, Kind, Queue, QueueId, Residual, TREES, Turn};
 use workload::Workload;
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -474,8 +474,14 @@ impl Elevator for Cfq {
 
     fn drain(&mut self, env: &mut Env<'_>) -> Option<RequestId> {
         let now = self.enter(env);
-        if self.profile.trees == Trees::Workloads || self.queued == 0 {
-            self.expire(env.requests, now, Residual::Drop);
+        match self.active {
+            Some(id) if self.profile.trees == Trees::Single && self.queued > 0 => {
+                // Expires last, but must be found.
+                if self.queue(id).is_busy() {
+                    self.place(id, now, Turn::InOrder);
+                }
+            }
+            _ => self.expire(env.requests, now, Residual::Drop),
         }
         let id = self.trees.iter().find_map(Tree::first)?;
         let rq = self.queue(id).next?;
@@ -568,7 +574,7 @@ impl Elevator for Cfq {
         self.unlink(env.requests, lost.owner, gone);
         if self.queue(lost.owner).is_empty() && self.active != Some(lost.owner) {
             self.leave_round(lost.owner);
-        } else {
+        } else if self.active != Some(lost.owner) {
             self.update_position(env.requests, lost.owner);
         }
         self.reap(env.requests, lost.owner, now);

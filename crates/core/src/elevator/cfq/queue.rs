@@ -34,7 +34,10 @@ pub(super) const TREES: usize = 7;
 const IDLE_TREE: usize = 6;
 
 /// Not in any tree.
-const NOWHERE: u8 = u8::MAX;
+pub(super) const NOWHERE: u8 = u8::MAX;
+/// Busy, but in no tree: the active queue of [`Trees::Single`], which runs dry and gets its next request all the time
+/// and is filed anew when it expires anyway.
+pub(super) const ON_TURN: u8 = u8::MAX - 1;
 
 /// What kind of work a queue brings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -410,7 +413,10 @@ impl Cfq {
         }
         let next = self.best(requests, self.queue(id).next, Some(rq), self.head);
         self.queue_mut(id).next = next;
-        self.update_position(requests, id);
+        // The active queue is not looked for: it is filed when it expires.
+        if self.active != Some(id) {
+            self.update_position(requests, id);
+        }
     }
 
     /// Remove `rq` from `id` for the device.
@@ -477,7 +483,11 @@ impl Cfq {
         match self.profile.trees {
             Trees::Single => {
                 self.busy += 1;
-                self.place(id, now, Turn::InOrder);
+                if self.active == Some(id) {
+                    self.queue_mut(id).tree = ON_TURN;
+                } else {
+                    self.place(id, now, Turn::InOrder);
+                }
             }
             // The group counts a queue only once it is in; see `slice_offset`.
             Trees::Workloads => {
@@ -488,9 +498,12 @@ impl Cfq {
     }
 
     pub(super) fn leave_round(&mut self, id: QueueId) {
-        let Some(tree) = self.trees.get_mut(usize::from(self.queues[id.index()].tree)) else { return };
-        tree.remove(&mut self.turns, id);
-        let queue = self.queue_mut(id);
+        let queue = &mut self.queues[id.index()];
+        match self.trees.get_mut(usize::from(queue.tree)) {
+            Some(tree) => tree.remove(&mut self.turns, id),
+            None if queue.tree == ON_TURN => {}
+            None => return,
+        }
         queue.tree = NOWHERE;
         let rt = core::mem::take(&mut queue.counted_rt);
         self.busy_rt -= u32::from(rt);
@@ -553,6 +566,7 @@ impl Cfq {
         queue.slice_new = true;
         self.timer = None;
         self.active = Some(id);
+        self.leave_position(id);
     }
 
     /// The active queue's turn is over.
