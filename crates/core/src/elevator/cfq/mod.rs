@@ -658,13 +658,17 @@ impl Cfq {
             return;
         }
         let request = &env.requests[rq];
-        if !request.is_sync() || !queue.is_empty() || self.has_cooperator(env, id) {
+        if !request.is_sync() || !queue.is_empty() {
             return;
         }
         let no_idle = request.flags.contains(Flags::NOIDLE);
         let worth_it = match self.profile.trees {
-            Trees::Single => !no_idle,
+            // Looking for a cooperator costs most: last.
+            Trees::Single => !no_idle && queue.idle_window && !self.has_cooperator(env, id),
             Trees::Workloads => {
+                if self.has_cooperator(env, id) {
+                    return;
+                }
                 self.workload.wants_idle |= !no_idle;
                 self.workload.kind() == Kind::Sync || self.workload.wants_idle || self.busy == 1
             }

@@ -402,17 +402,21 @@ impl Cfq {
         let requests = env.requests;
         let sector = requests[rq].sector;
         // At most one: the tree never holds two requests of one sector.
-        if let Some(alias) = self.queues[id.index()].sorted.find(&self.sectors, sector) {
+        if !self.queue(id).is_empty()
+            && let Some(alias) = self.queues[id.index()].sorted.find(&self.sectors, sector)
+        {
             self.take(requests, id, alias);
             env.dispatch.place(requests, alias, crate::elevator::Placement::Sorted);
         }
-        self.queues[id.index()].sorted.insert(&mut self.sectors, rq, sector);
+        let queue = &mut self.queues[id.index()];
+        queue.sorted.insert(&mut self.sectors, rq, sector);
         self.queued += 1;
-        if !self.queue(id).is_busy() {
+        let (busy, next) = (queue.is_busy(), queue.next);
+        let next = if next.is_none() { Some(rq) } else { self.best(requests, next, Some(rq), self.head) };
+        self.queue_mut(id).next = next;
+        if !busy {
             self.enter_round(id, now);
         }
-        let next = self.best(requests, self.queue(id).next, Some(rq), self.head);
-        self.queue_mut(id).next = next;
         // The active queue is not looked for: it is filed when it expires.
         if self.active != Some(id) {
             self.update_position(requests, id);
@@ -422,24 +426,29 @@ impl Cfq {
     /// Remove `rq` from `id` for the device.
     #[inline]
     pub(super) fn take(&mut self, requests: &Requests, id: QueueId, rq: RequestId) {
-        let next = self.next_after(requests, id, rq);
-        let sync = self.queue(id).sync;
-        self.queue_mut(id).next = next;
-        self.queue_mut(id).dispatched += 1;
-        self.in_flight[usize::from(sync)] += 1;
+        let next = if self.queue(id).sorted.len() == 1 { None } else { self.next_after(requests, id, rq) };
+        let queue = self.queue_mut(id);
+        queue.next = next;
+        queue.dispatched += 1;
+        let kind = usize::from(queue.sync);
+        self.in_flight[kind] += 1;
         self.unlink(requests, id, rq);
     }
 
     /// Forget `rq`, which is no longer `id`'s next one (or was its last).
+    #[inline]
     pub(super) fn unlink(&mut self, requests: &Requests, id: QueueId, rq: RequestId) {
         let queue = &mut self.queues[id.index()];
         queue.sorted.remove(&mut self.sectors, rq);
         queue.fifo.remove(&mut self.ages, rq);
         queue.meta_queued -= u32::from(requests[rq].flags.contains(Flags::META));
+        let (empty, filed) = (queue.is_empty(), queue.position != NOWHERE);
         self.held[rq.index()].queued = false;
         self.queued -= 1;
-        if self.queue(id).is_empty() {
-            self.leave_position(id);
+        if empty {
+            if filed {
+                self.leave_position(id);
+            }
             if self.profile.trees == Trees::Single {
                 self.leave_round(id);
             }
