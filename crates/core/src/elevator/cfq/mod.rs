@@ -51,7 +51,9 @@
 //!
 //! **Not modelled**: the boost for holders of file system locks; several groups; a request's own ioprio (as in these
 //! kernels the context's decides); the delay of a small request on an idle device for merging (plugging belongs to
-//! [`crate::queue`]); chains of more than 8 merges are refused. When `rq` absorbs the queue's next request, it is next in both profiles.
+//! [`crate::queue`]). Deviations made for bounded work: chains of more than 8 merges are refused, and so is merging the
+//! overflow queue; with no queue left for a split the contexts stay together. When a request absorbs its queue's next
+//! one it is next itself, in both profiles (2.6.31 would weigh the neighbours anew).
 
 mod choose;
 mod coop;
