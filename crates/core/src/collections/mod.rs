@@ -25,13 +25,6 @@ macro_rules! define_id {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub struct $name(u32);
 
-        impl $name {
-            /// The id of a slot known at compile time.
-            pub const fn constant(index: u32) -> $name {
-                $name(index)
-            }
-        }
-
         impl $crate::collections::Id for $name {
             #[inline]
             fn from_index(index: usize) -> $name {

@@ -125,9 +125,10 @@ impl DispatchList {
     }
 }
 
-/// May nothing be sorted past `entry` (or past it by `new`)?
+/// May `new` not be sorted past `entry`?
 fn is_fence(entry: &Request, new: &Request) -> bool {
-    entry.flags.contains(Flags::BARRIER)
+    entry.queue.fixed
+        || entry.flags.contains(Flags::BARRIER)
         || entry.is_write() != new.is_write()
         || (entry.op == Op::Discard) != (new.op == Op::Discard)
 }
