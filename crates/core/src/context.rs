@@ -12,7 +12,7 @@ crate::collections::define_id! {
 
 impl ContextId {
     /// The context that everybody shares once the table is full: worse fairness, never an error.
-    pub const OVERFLOW: ContextId = ContextId(0);
+    pub const OVERFLOW: ContextId = ContextId::constant(0);
 }
 
 /// ioprio class, best first.

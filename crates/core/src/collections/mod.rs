@@ -25,6 +25,14 @@ macro_rules! define_id {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub struct $name(u32);
 
+        impl $name {
+            /// The id of a slot known at compile time.
+            #[allow(dead_code)] // not every id needs one
+            pub const fn constant(index: u32) -> $name {
+                $name(index)
+            }
+        }
+
         impl $crate::collections::Id for $name {
             #[inline]
             fn from_index(index: usize) -> $name {
