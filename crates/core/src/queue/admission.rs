@@ -149,7 +149,15 @@ impl Gate {
                     self.relieve(1 - class);
                 }
             }
-            // The tag suits a waiter of either class, and the host alone knows which of them there are.
+            Admission::Tags { .. } => self.wake(class),
+        }
+    }
+
+    /// One more waiter of the class may try. A tag suits either class, and only the host knows who waits.
+    #[inline]
+    pub(super) fn wake(&mut self, class: usize) {
+        match self.admission {
+            Admission::Pools { .. } => self.wakeups[class] = self.wakeups[class].saturating_add(1),
             Admission::Tags { .. } => self.wakeups = self.wakeups.map(|n| n.saturating_add(1)),
         }
     }
@@ -162,7 +170,7 @@ impl Gate {
         }
         if pool.taken < nr {
             pool.full = false;
-            self.wakeups[class] = self.wakeups[class].saturating_add(1);
+            self.wake(class);
         }
     }
 

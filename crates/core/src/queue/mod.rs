@@ -254,6 +254,7 @@ impl RequestQueue {
     pub fn resubmit(&mut self, bio: Bio, now: u64) -> Submitted {
         let bio = self.adopt(bio);
         if let Some(answer) = self.answer_at_once(&bio) {
+            self.gate.wake(usize::from(bio.is_sync())); // it leaves the slot it was woken for to the next
             return answer;
         }
         Gate::woken(&mut self.lower.contexts_mut()[bio.context], now);
@@ -333,14 +334,12 @@ impl RequestQueue {
     /// A slot and a bio node for `bio`; there is one of each for everybody the gate lets in.
     fn take(&mut self, bio: &Bio, sync: bool, now: u64) -> Option<RequestId> {
         let ioprio = bio.ioprio.unwrap_or(self.contexts()[bio.context].ioprio);
-        let mut flags = bio.flags;
-        flags.remove(Flags::UNPLUG);
         let node = self.bios.take(bio.cookie)?;
         let queue =
             QueueData { bio_first: node, bio_last: node, pool: u8::from(sync), ..Request::EMPTY.queue };
         let rq = self.lower.take(Request {
             op: bio.op,
-            flags,
+            flags: self.config.ordering.request_flags(bio),
             sector: bio.sector,
             sectors: bio.sectors,
             segments: bio.segments,

@@ -84,9 +84,19 @@ impl Ordering {
             flags.remove(Flags::BARRIER); // gone since 2.6.37
             if !write_cache {
                 flags.remove(Flags::PREFLUSH | Flags::FUA); // what is written is durable
-            } else if bio.op == Op::Flush || flags.intersects(Flags::PREFLUSH | Flags::FUA) {
-                flags.insert(Flags::SYNC); // somebody waits for durability
             }
+        }
+        flags
+    }
+
+    /// The flags of the request that `bio` becomes.
+    #[inline]
+    pub(super) fn request_flags(self, bio: &Bio) -> Flags {
+        let mut flags = bio.flags;
+        flags.remove(Flags::UNPLUG);
+        let durable = bio.op == Op::Flush || flags.intersects(Flags::PREFLUSH | Flags::FUA);
+        if durable && matches!(self, Ordering::Sequences { .. }) {
+            flags.insert(Flags::SYNC); // somebody waits for it
         }
         flags
     }
