@@ -112,6 +112,10 @@ impl Cfq {
             }
             end = next;
         }
+        // Contexts may join the overflow queue at any time: they could not be counted in advance.
+        if id == QueueId::OVERFLOW || end == QueueId::OVERFLOW {
+            return;
+        }
         let (mine, theirs) = (self.queue(id).users, self.queue(end).users);
         if mine == 0 || theirs == 0 || end == id || self.queue(end).merge_into.is_some() {
             return;

@@ -254,6 +254,8 @@ impl Cfq {
     /// The time in clock units, after what the idle timer had to do up to it.
     #[inline]
     fn enter(&mut self, env: &Env<'_>) -> u64 {
+        #[cfg(test)]
+        self.check();
         let now = self.clock.at(env.now);
         if let Some(due) = self.timer.filter(|due| now >= *due) {
             self.timer_ran_out(env.requests, due);

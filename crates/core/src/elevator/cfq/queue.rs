@@ -72,17 +72,17 @@ pub(super) struct Queue {
     /// Length of the longest chain of merges that ends here.
     pub(super) chain: u8,
     /// Taken from the pool?
-    taken: bool,
+    pub(super) taken: bool,
 
     // Its turn.
     /// Time part of its key in the service tree.
     key: i64,
     /// The service tree it waits in.
-    tree: u8,
+    pub(super) tree: u8,
     /// The position tree it is in: its level when it entered.
     pub(super) position: u8,
     /// Counted as a busy real-time queue?
-    counted_rt: bool,
+    pub(super) counted_rt: bool,
     /// No request completed yet since it became active: the slice has not begun.
     pub(super) slice_new: bool,
     pub(super) slice_end: u64,
