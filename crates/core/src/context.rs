@@ -174,6 +174,7 @@ impl Contexts {
         }
     }
 
+    #[cold]
     fn reap(&mut self, id: ContextId) {
         let context = &mut self.slots[id.index()];
         if context.used && !context.alive && context.requests == 0 {

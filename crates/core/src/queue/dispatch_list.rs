@@ -119,6 +119,13 @@ impl DispatchList {
         Some(rq)
     }
 
+    /// `request` went to the device past the list, which is empty.
+    #[inline]
+    pub(crate) fn pass(&mut self, request: &Request) {
+        debug_assert!(self.list.is_empty() && self.boundary_request.is_none());
+        self.boundary = request.end();
+    }
+
     /// All waiting requests, next first.
     pub fn iter(&self) -> impl Iterator<Item = RequestId> + '_ {
         self.list.iter(&self.links)

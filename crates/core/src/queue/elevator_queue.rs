@@ -91,6 +91,7 @@ impl ElevatorQueue {
         (&mut self.list, &self.requests)
     }
 
+    #[inline]
     fn split(&mut self, now: u64) -> (&mut dyn Elevator, Env<'_>) {
         let env = Env {
             now,
@@ -172,12 +173,13 @@ impl ElevatorQueue {
     pub fn peek(&mut self, now: u64) -> Dispatch {
         if self.list.is_empty() {
             let (elevator, mut env) = self.split(now);
-            let answer = elevator.dispatch(&mut env);
-            let placement = elevator.placement();
-            match answer {
-                Dispatch::Issue(rq) => self.list.place(&self.requests, rq, placement),
+            match elevator.dispatch(&mut env) {
+                Dispatch::Issue(rq) => {
+                    let placement = self.elevator.placement();
+                    self.list.place(&self.requests, rq, placement);
+                }
                 // A request may have reached the list around the answer; then that one goes.
-                _ if self.list.is_empty() => return answer,
+                answer if self.list.is_empty() => return answer,
                 _ => {}
             }
         }
@@ -191,6 +193,13 @@ impl ElevatorQueue {
     #[inline]
     pub fn issue(&mut self, now: u64) -> Option<RequestId> {
         let rq = self.list.pop_front(&self.requests)?;
+        self.start(rq, now);
+        Some(rq)
+    }
+
+    /// `rq`, on no list any more, goes to the device.
+    #[inline]
+    fn start(&mut self, rq: RequestId, now: u64) {
         let request = &mut self.requests[rq];
         request.state = RequestState::Issued;
         request.issued_ns = now;
@@ -202,7 +211,6 @@ impl ElevatorQueue {
             let (elevator, mut env) = self.split(now);
             elevator.issued(&mut env, rq);
         }
-        Some(rq)
     }
 
     /// Take the head of the dispatch list off without issuing it (a barrier waiting for the device to run dry): it is held.
@@ -214,6 +222,7 @@ impl ElevatorQueue {
     }
 
     /// The head of the dispatch list, without asking the elevator for one.
+    #[inline]
     pub(crate) fn head(&self) -> Option<RequestId> {
         self.list.front()
     }
@@ -223,14 +232,29 @@ impl ElevatorQueue {
         self.list.front().is_some_and(|rq| self.requests[rq].queue.requeued)
     }
 
-    /// Next request for the device, or why there is none: [`ElevatorQueue::peek`] and [`ElevatorQueue::issue`] in one.
+    /// Next request for the device, or why there is none: as [`ElevatorQueue::peek`] and [`ElevatorQueue::issue`].
     #[inline]
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
-        let answer = self.peek(now);
-        if let Dispatch::Issue(_) = answer {
-            return self.issue(now).map_or(Dispatch::Empty, Dispatch::Issue);
+        if self.list.is_empty() {
+            let (elevator, mut env) = self.split(now);
+            match elevator.dispatch(&mut env) {
+                // The common case: filed on an empty list it would be the next to leave it.
+                Dispatch::Issue(rq) if self.list.is_empty() => {
+                    self.list.pass(&self.requests[rq]);
+                    self.start(rq, now);
+                    return Dispatch::Issue(rq);
+                }
+                // A request reached the list around the answer: then that one goes.
+                Dispatch::Issue(rq) => {
+                    let placement = self.elevator.placement();
+                    self.list.place(&self.requests, rq, placement);
+                    self.mark_listed();
+                }
+                answer if self.list.is_empty() => return answer,
+                _ => self.mark_listed(),
+            }
         }
-        answer
+        self.issue(now).map_or(Dispatch::Empty, Dispatch::Issue)
     }
 
     /// The device is done with `rq`. The slot stays taken (state `Held`) until [`ElevatorQueue::release`].

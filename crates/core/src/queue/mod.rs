@@ -384,14 +384,17 @@ impl RequestQueue {
         if self.barrier.is_some() {
             return self.dispatch_barrier(now);
         }
-        match self.lower.peek(now) {
-            Dispatch::Issue(rq) if self.requests()[rq].flags.contains(Flags::BARRIER) => {
-                self.begin_barrier(rq);
-                self.dispatch_barrier(now)
-            }
+        // Barriers go around the elevator: one that is next is on the list already.
+        if let Some(rq) = self.lower.head()
+            && self.requests()[rq].flags.contains(Flags::BARRIER)
+        {
+            self.begin_barrier(rq);
+            return self.dispatch_barrier(now);
+        }
+        match self.lower.dispatch(now) {
             Dispatch::Issue(rq) => {
                 self.forget(rq);
-                self.lower.issue(now).map_or(Dispatch::Empty, Dispatch::Issue)
+                Dispatch::Issue(rq)
             }
             waiting => self.flushes.limit(waiting),
         }
