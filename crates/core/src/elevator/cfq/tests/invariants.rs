@@ -5,6 +5,7 @@ use std::vec;
 use super::super::Cfq;
 use crate::collections::Id;
 use crate::elevator::cfq::profile::Trees;
+use crate::elevator::cfq::queue::{NOWHERE, ON_TURN};
 
 impl Cfq {
     pub(in crate::elevator::cfq) fn check(&self) {
@@ -29,7 +30,10 @@ impl Cfq {
             }
         }
         for (i, queue) in self.queues.iter().enumerate() {
-            assert_eq!(seen[i], u32::from(queue.is_busy()), "queue {i}");
+            assert_eq!(seen[i], u32::from(queue.is_busy() && queue.tree != ON_TURN), "queue {i}");
+            let active = self.active.is_some_and(|a| a.index() == i);
+            assert!(queue.tree != ON_TURN || active, "queue {i} is not filed");
+            assert!(queue.position == NOWHERE || !active, "queue {i} is active and filed");
         }
     }
 

@@ -39,7 +39,7 @@ impl Stream {
         let q = ElevatorQueue::new(
             REQUESTS,
             CONTEXTS,
-            seed / 8 % 3 != 0,
+            !(seed / 8).is_multiple_of(3),
             build(profile, REQUESTS, CONTEXTS, tick_ns),
         );
         Stream {
@@ -54,7 +54,7 @@ impl Stream {
             seed,
             profile,
             tick_ns,
-            calm: seed / 24 % 2 == 0,
+            calm: (seed / 24).is_multiple_of(2),
             ends: core::array::from_fn(|i| i as u64 * 10_000_000),
         }
     }
