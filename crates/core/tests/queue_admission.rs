@@ -183,8 +183,9 @@ fn every_waiter_gets_its_turn() {
         let mut q = queue(config, "noop");
         let task = q.contexts_mut().create(IoPrio::DEFAULT);
         let mut waiting: Vec<std::collections::VecDeque<u64>> = vec![Default::default(); 2];
-        let bio_of =
-            |n: u64| bio(if n.is_multiple_of(3) { Op::Write } else { Op::Read }, Flags::NOMERGE, task, n * 100, 8);
+        let bio_of = |n: u64| {
+            bio(if n.is_multiple_of(3) { Op::Write } else { Op::Read }, Flags::NOMERGE, task, n * 100, 8)
+        };
         for n in 0..40 {
             if q.submit(bio_of(n), 0) == Submitted::Full {
                 waiting[usize::from(n % 3 != 0)].push_back(n);

@@ -17,19 +17,22 @@ fn barrier(task: ContextId, sector: u64) -> Bio {
 }
 
 /// What the device is told: operation, first sector, and whether with FUA or PREFLUSH.
-fn command(q: &RequestQueue, rq: RequestId) -> (Op, u64, bool, bool) {
+type Command = (Op, u64, bool, bool);
+
+/// [`Command`] of a request.
+fn command(q: &RequestQueue, rq: RequestId) -> Command {
     let r = &q.requests()[rq];
     (r.op, r.sector, r.flags.contains(Flags::FUA), r.flags.contains(Flags::PREFLUSH))
 }
 
-const FLUSH: (Op, u64, bool, bool) = (Op::Flush, 0, false, false);
+const FLUSH: Command = (Op::Flush, 0, false, false);
 
-fn plain(sector: u64) -> (Op, u64, bool, bool) {
+fn plain(sector: u64) -> Command {
     (Op::Write, sector, false, false)
 }
 
 /// Serve one by one: the commands, and the cookies each completes.
-fn steps(q: &mut RequestQueue, now: u64) -> Vec<((Op, u64, bool, bool), Vec<u64>)> {
+fn steps(q: &mut RequestQueue, now: u64) -> Vec<(Command, Vec<u64>)> {
     let mut steps = Vec::new();
     while let Dispatch::Issue(rq) = q.dispatch(now) {
         let what = command(q, rq);
@@ -267,7 +270,7 @@ fn sequences(write_cache: bool, fua: bool) -> (RequestQueue, ContextId) {
 #[test]
 fn the_device_decides_which_steps_a_bio_takes() {
     let fua_write = (Op::Write, 8, true, false);
-    type Expected = Vec<(Op, u64, bool, bool)>;
+    type Expected = Vec<Command>;
     let table: [(bool, bool, Flags, Expected); 9] = [
         (false, false, Flags::PREFLUSH | Flags::FUA, vec![plain(8)]),
         (false, true, Flags::PREFLUSH | Flags::FUA, vec![plain(8)]),
