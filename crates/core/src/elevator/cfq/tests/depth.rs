@@ -13,13 +13,14 @@ fn issue_all(rig: &mut Rig) -> Vec<RequestId> {
 #[test]
 fn v31_quantum_for_one_of_several_four_times_that_alone() {
     let mut rig = Rig::new("2.6.31");
-    let (a, b) = (rig.context(), rig.context());
+    let a = rig.context();
     for i in 0..30 {
         rig.read(a, 1000 + i * PAGE);
     }
     assert_eq!(issue_all(&mut rig).len(), 16);
 
     let mut rig = Rig::new("2.6.31");
+    let (a, b) = (rig.context(), rig.context());
     for i in 0..30 {
         rig.read(a, 1000 + i * PAGE);
     }
@@ -27,6 +28,7 @@ fn v31_quantum_for_one_of_several_four_times_that_alone() {
     assert_eq!(issue_all(&mut rig).len(), 4);
 
     let mut rig = Rig::new("2.6.31");
+    let (a, b) = (rig.context(), rig.context());
     rig.set("quantum", "7");
     for i in 0..30 {
         rig.read(a, 1000 + i * PAGE);
