@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 pub use fairlift_core::Op;
 mod shim;
-pub use shim::DeviceSpec;
+pub use shim::{DeviceSpec, PRESETS, Preset, SpecError};
 
 /// A command on its way to a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
