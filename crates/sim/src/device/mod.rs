@@ -1,10 +1,20 @@
 //! Devices: what happens to a command after the block layer let it go.
 
+mod array;
+mod cloud;
+mod disk;
+mod events;
+mod flash;
+mod null;
+pub mod rng;
+mod spec;
+
 use std::fmt::Debug;
 
+pub use disk::{Geometry, Layout};
+pub use spec::{DeviceSpec, PRESETS, Preset, SpecError, preset};
+
 pub use fairlift_core::Op;
-mod shim;
-pub use shim::{DeviceSpec, PRESETS, Preset, SpecError};
 
 /// A command on its way to a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,0 +1,110 @@
+//! The order in which the drive's firmware serves what waits in it.
+
+use super::geometry::{Heads, Place};
+use super::mechanics::Mechanics;
+
+/// A firmware's order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Order {
+    /// As they came.
+    Fifo,
+    /// Upwards by sector, then from the lowest again; knows nothing of rotation.
+    CLook,
+    /// Nearest cylinder first.
+    Sstf,
+    /// Shortest positioning time (seek and rotation) first.
+    Sptf,
+}
+
+impl Order {
+    /// The words of a device file, in the order of [`Order::ALL`].
+    pub(super) const WORDS: [&'static str; 4] = ["fifo", "c-look", "sstf", "sptf"];
+    /// All orders.
+    pub(super) const ALL: [Order; 4] = [Order::Fifo, Order::CLook, Order::Sstf, Order::Sptf];
+}
+
+/// Something the heads could do next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    pub(super) sector: u64,
+    /// Sectors; never 0.
+    pub(super) sectors: u32,
+    pub(super) write: bool,
+    /// When it came, for ageing; `number` breaks ties.
+    pub(super) since: u64,
+    pub(super) number: u64,
+    pub(super) place: Place,
+}
+
+/// An order and what tempers it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Policy {
+    pub(super) order: Order,
+    /// Positioning time counts `1 − age/ageing`: 0 at this age. 0 turns ageing off.
+    pub(super) ageing_ns: u64,
+    /// A command of this age goes first. 0: no deadline.
+    pub(super) deadline_ns: u64,
+}
+
+/// What the decision is about, apart from the candidates.
+pub(super) struct Situation<'a> {
+    pub(super) mechanics: &'a Mechanics,
+    pub(super) now: u64,
+    pub(super) heads: Heads,
+    /// First sector behind the last access, for C-LOOK.
+    pub(super) last_sector: u64,
+    /// Sectors the heads are reading ahead, from the first buffered to a little past the heads: a read that starts
+    /// there needs no positioning.
+    pub(super) stream: Option<(u64, u64)>,
+}
+
+impl Policy {
+    /// The place in the list of the one to serve next; `None` when the list is empty.
+    pub(super) fn pick(&self, candidates: &[Candidate], at: &Situation<'_>) -> Option<usize> {
+        if candidates.len() <= 1 {
+            return if candidates.is_empty() { None } else { Some(0) };
+        }
+        let oldest = || candidates.iter().enumerate().min_by_key(|(_, c)| c.number).map(|(index, _)| index);
+        if self.order == Order::Fifo {
+            return oldest();
+        }
+        let latest_start = at.now.saturating_sub(self.deadline_ns);
+        if self.deadline_ns > 0 && candidates.iter().any(|c| c.since <= latest_start) {
+            return oldest();
+        }
+        match self.order {
+            Order::Fifo => oldest(),
+            Order::CLook => {
+                let key = |c: &Candidate| (c.sector < at.last_sector, c.sector, c.number);
+                candidates.iter().enumerate().min_by_key(|(_, c)| key(c)).map(|(index, _)| index)
+            }
+            Order::Sstf => {
+                let key =
+                    |c: &Candidate| (c.place.heads.cylinder.abs_diff(at.heads.cylinder), c.sector, c.number);
+                candidates.iter().enumerate().min_by_key(|(_, c)| key(c)).map(|(index, _)| index)
+            }
+            Order::Sptf => self.shortest(candidates, at),
+        }
+    }
+
+    fn shortest(&self, candidates: &[Candidate], at: &Situation<'_>) -> Option<usize> {
+        let per_ns = if self.ageing_ns == 0 { 0.0 } else { 1.0 / self.ageing_ns as f64 };
+        let mut best = (f64::INFINITY, u64::MAX, None);
+        for (index, candidate) in candidates.iter().enumerate() {
+            let streaming = !candidate.write
+                && at.stream.is_some_and(|(first, end)| candidate.sector >= first && candidate.sector <= end);
+            let cost = if streaming {
+                0
+            } else {
+                at.mechanics.reach(at.now, at.heads, candidate.place, candidate.write) - at.now
+            };
+            let weight = 1.0 - (at.now - candidate.since.min(at.now)) as f64 * per_ns;
+            // Past the ageing time everything costs nothing: the oldest goes first.
+            let cost = cost as f64 * weight.max(0.0);
+            if cost < best.0 || (cost == best.0 && candidate.number < best.1) {
+                best = (cost, candidate.number, Some(index));
+            }
+        }
+        best.2
+    }
+}

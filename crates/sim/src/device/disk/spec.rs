@@ -1,0 +1,245 @@
+//! A disk's parameters, read from its device file and checked.
+
+use super::buffer::{Dirty, Segments};
+use super::geometry::{Geometry, Layout, Rotation};
+use super::mechanics::Mechanics;
+use super::order::{Order, Policy};
+use super::seek::SeekCurve;
+use super::{Disk, Overheads, Settings};
+use crate::device::Limits;
+use crate::device::events::Rate;
+use crate::device::spec::{Fields, SpecError, limits};
+
+/// A disk, described.
+#[derive(Clone, Debug)]
+pub(crate) struct DiskSpec {
+    limits: Limits,
+    settings: Settings,
+    mechanics: Mechanics,
+    rpm: f64,
+    segments: usize,
+    segment_sectors: u64,
+    extents_max: usize,
+    dirty_sectors_max: u64,
+}
+
+const CYLINDERS_MAX: u64 = 10_000_000;
+const ZONES_MAX: usize = 1024;
+/// More points than any published curve has.
+const POINTS_MAX: usize = 100_000;
+/// Longest time a part of a disk may take, ms.
+const PART_MS_MAX: f64 = 10_000.0;
+
+impl DiskSpec {
+    pub(crate) fn read(fields: &mut Fields) -> Result<DiskSpec, SpecError> {
+        let rpm = fields.number("rpm", 60.0, 1_000_000.0)?;
+        let rotation = Rotation::from_rpm(rpm);
+        let geometry = read_geometry(fields, rotation.revolution_ns() as f64 / 1e6)?;
+        let read_seek = read_seek(fields, "seek", geometry.cylinders())?;
+        let write_seek = match fields.has("write_seek.curve") {
+            true => Some(self::read_seek(fields, "write_seek", geometry.cylinders())?),
+            false => None,
+        };
+        let write_settle_ns = match write_seek {
+            Some(_) => 0,
+            None => ns(fields.number("write_settle_ms", 0.0, PART_MS_MAX)?),
+        };
+        let head_switch_ns = ns(fields.number("head_switch_ms", 0.0, PART_MS_MAX)?);
+        let overheads = Overheads {
+            read_hit_ns: ns(fields.number("overhead.read_hit_ms", 0.0, PART_MS_MAX)?),
+            write_hit_ns: ns(fields.number("overhead.write_hit_ms", 0.0, PART_MS_MAX)?),
+            miss_ns: ns(fields.number("overhead.miss_ms", 0.0, PART_MS_MAX)?),
+        };
+        let link = Rate::mb_per_s(fields.number("link.rate_mb_per_s", 0.1, 1e6)?);
+        let segments = fields.integer("buffer.segments", 1, 4096)? as usize;
+        let segment_kib = fields.integer("buffer.segment_kib", 0, 1 << 20)?;
+        let write_cache = fields.boolean("write_cache.enabled")?;
+        let dirty_kib = fields.integer("write_cache.size_kib", 1, 1 << 20)?;
+        let extents_max = fields.integer("write_cache.extents", 1, 65_536)? as usize;
+        let idle_ns = ns(fields.number("write_cache.idle_ms", 0.0, PART_MS_MAX)?);
+        let policy = Policy {
+            order: Order::ALL[fields.choice("firmware.order", &Order::WORDS)?],
+            ageing_ns: ns(fields.number("firmware.ageing_ms", 0.0, 1e6)?),
+            deadline_ns: ns(fields.number("firmware.deadline_ms", 0.0, 1e6)?),
+        };
+        let sticky_ns = ns(fields.number_or("firmware.sticky_ms", 0.0, 0.0, PART_MS_MAX)?);
+        let limits = Limits {
+            rotational: true,
+            write_cache,
+            fua: fields.boolean("limits.fua")?,
+            ..limits(fields, geometry.sectors())?
+        };
+        Ok(DiskSpec {
+            limits,
+            settings: Settings { overheads, link, policy, sticky_ns, write_cache, idle_ns },
+            mechanics: Mechanics { geometry, rotation, read_seek, write_seek, write_settle_ns, head_switch_ns },
+            rpm,
+            segments,
+            segment_sectors: segment_kib * 2,
+            extents_max,
+            dirty_sectors_max: dirty_kib * 2,
+        })
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) fn geometry(&self) -> &Geometry {
+        &self.mechanics.geometry
+    }
+
+    /// Arm and platter alone, for an array's spindles.
+    pub(crate) fn mechanics(&self) -> &Mechanics {
+        &self.mechanics
+    }
+
+    pub(crate) fn build(&self) -> Disk {
+        let segments = Segments::new(self.segments, self.segment_sectors);
+        let dirty = Dirty::new(self.extents_max, self.dirty_sectors_max);
+        Disk::new(self.limits, self.settings.clone(), self.mechanics.clone(), segments, dirty)
+    }
+
+    /// What the parameters amount to.
+    pub(crate) fn derived(&self) -> Vec<(&'static str, String)> {
+        let n = u64::from(self.mechanics.geometry.cylinders());
+        let count = n as f64;
+        // Random pairs of cylinders are d apart with density 2(n − d)/n²; every hundredth part will do.
+        let step = (n / 4096).max(1);
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for d in (1..n).step_by(step as usize) {
+            let weight = count - d as f64;
+            sum += weight * self.mechanics.read_seek.ns(d as u32) as f64;
+            weights += weight;
+        }
+        let mean = if weights > 0.0 { sum / weights / 1e6 } else { 0.0 };
+        let longest = self.mechanics.read_seek.ns(n.saturating_sub(1) as u32) as f64 / 1e6;
+        let media = |spt: u32| f64::from(spt) * 512.0 * self.rpm / 60.0 / 1e6;
+        let zones = self.mechanics.geometry.zones();
+        let (outer, inner) = match (zones.first(), zones.last()) {
+            (Some(outer), Some(inner)) => (media(outer.sectors_per_track), media(inner.sectors_per_track)),
+            _ => (0.0, 0.0),
+        };
+        vec![
+            ("revolution", format!("{:.3} ms", self.mechanics.rotation.revolution_ns() as f64 / 1e6)),
+            ("mean / longest read seek", format!("{mean:.2} / {longest:.2} ms")),
+            ("raw media rate", format!("{outer:.1} outer, {inner:.1} inner MB/s ({} zones)", zones.len())),
+        ]
+    }
+}
+
+fn ns(ms: f64) -> u64 {
+    (ms * 1e6 + 0.5) as u64
+}
+
+fn read_geometry(fields: &mut Fields, revolution_ms: f64) -> Result<Geometry, SpecError> {
+    let heads = fields.integer("geometry.heads", 1, 256)?;
+    let layout = match fields.choice("geometry.layout", &["cylinder", "serpentine"])? {
+        0 => Layout::Cylinder,
+        _ => Layout::Serpentine(fields.integer("geometry.band_tracks", 1, 1_000_000)? as u32),
+    };
+    let zones = read_zones(fields)?;
+    let capacity: u64 =
+        zones.iter().map(|&(cylinders, spt)| u64::from(cylinders) * u64::from(spt) * heads).sum();
+    let sectors = fields.integer_or("geometry.sectors", capacity, 1, 1 << 50)?;
+    if sectors > capacity {
+        let message = format!("geometry.sectors is {sectors}, but the zones hold only {capacity}");
+        return Err(fields.error("geometry.sectors", message));
+    }
+    let track_skew = fields.number("geometry.track_skew_ms", 0.0, revolution_ms)? / revolution_ms;
+    let cylinder_skew = match layout {
+        Layout::Cylinder => fields.number("geometry.cylinder_skew_ms", 0.0, revolution_ms)? / revolution_ms,
+        Layout::Serpentine(_) => 0.0,
+    };
+    Ok(Geometry::new(layout, heads as u32, sectors, &zones, track_skew, cylinder_skew))
+}
+
+/// Zones as pairs of cylinders and sectors per track, or as equal zones falling in a straight line.
+fn read_zones(fields: &mut Fields) -> Result<Vec<(u32, u32)>, SpecError> {
+    // A file that counts cylinders means straight-line zones, even over a base with a table.
+    if fields.has("geometry.zone_table") && !fields.is_own("geometry.cylinders") {
+        let pairs = fields.pairs("geometry.zone_table", CYLINDERS_MAX as f64, ZONES_MAX)?;
+        let mut zones = Vec::with_capacity(pairs.len());
+        for (index, &(cylinders, spt)) in pairs.iter().enumerate() {
+            let whole = |x: f64| x >= 1.0 && x.fract() == 0.0;
+            if !whole(cylinders) || !whole(spt) || spt > 1_000_000.0 {
+                let message = format!(
+                    "geometry.zone_table, entry {}: [cylinders, sectors per track] must be whole numbers of at least 1",
+                    index + 1
+                );
+                return Err(fields.error("geometry.zone_table", message));
+            }
+            zones.push((cylinders as u32, spt as u32));
+        }
+        let total: u64 = zones.iter().map(|zone| u64::from(zone.0)).sum();
+        if total > CYLINDERS_MAX {
+            let message = format!("geometry.zone_table has {total} cylinders; at most {CYLINDERS_MAX}");
+            return Err(fields.error("geometry.zone_table", message));
+        }
+        return Ok(zones);
+    }
+    let cylinders = fields.integer("geometry.cylinders", 1, CYLINDERS_MAX)?;
+    let count = fields.integer("geometry.zones", 1, (ZONES_MAX as u64).min(cylinders))?;
+    let outer = fields.number("geometry.sectors_per_track_outer", 1.0, 1_000_000.0)?;
+    let inner = fields.number("geometry.sectors_per_track_inner", 1.0, outer)?;
+    Ok((0..count)
+        .map(|zone| {
+            // Boundaries at equal parts, so that the zones cover all cylinders.
+            let (from, to) = (cylinders * zone / count, cylinders * (zone + 1) / count);
+            // The middle of the zone on the straight line from the outermost to the innermost track.
+            let along = (zone as f64 + 0.5) / count as f64;
+            ((to - from) as u32, ((outer + (inner - outer) * along + 0.5) as u32).max(1))
+        })
+        .collect())
+}
+
+fn read_seek(fields: &mut Fields, section: &str, cylinders: u32) -> Result<SeekCurve, SpecError> {
+    let path = |key: &str| format!("{section}.{key}");
+    match fields.choice(&path("curve"), &["lee", "hp", "table"])? {
+        0 => {
+            let min = fields.number(&path("min_ms"), 0.0, PART_MS_MAX)?;
+            let mean = fields.number(&path("mean_ms"), 0.0, PART_MS_MAX)?;
+            let max = fields.number(&path("max_ms"), 0.0, PART_MS_MAX)?;
+            let (a, b, c) = SeekCurve::lee_from_times(min, mean, max, cylinders);
+            // Rounding of a curve that is exactly on the border is not an error.
+            if a < -1e-9 || b < -1e-9 {
+                let (low, high) = ((2.0 * min + max) / 3.0, (7.0 * min + 8.0 * max) / 15.0);
+                let message = format!(
+                    "no curve rises from {min} ms to {max} ms with a mean of {mean} ms: \
+                     {section}.mean_ms must be from {low:.3} to {high:.3}"
+                );
+                return Err(fields.error(&path("mean_ms"), message));
+            }
+            Ok(SeekCurve::Lee { a: a.max(0.0) * 1e6, b: b.max(0.0) * 1e6, c: c * 1e6 })
+        }
+        1 => {
+            let single = match fields.has(&path("single_ms")) {
+                true => Some(fields.number(&path("single_ms"), 0.0, PART_MS_MAX)? * 1e6),
+                false => None,
+            };
+            Ok(SeekCurve::Hp {
+                near: fields.number(&path("near_ms"), 0.0, PART_MS_MAX)? * 1e6,
+                near_root: fields.number(&path("near_root_ms"), 0.0, PART_MS_MAX)? * 1e6,
+                knee: fields.integer(&path("knee_cylinders"), 0, CYLINDERS_MAX)? as u32,
+                far: fields.number(&path("far_ms"), 0.0, PART_MS_MAX)? * 1e6,
+                far_slope: fields.number(&path("far_slope_ms"), 0.0, PART_MS_MAX)? * 1e6,
+                single,
+            })
+        }
+        _ => {
+            let points = fields.pairs(&path("points"), CYLINDERS_MAX as f64, POINTS_MAX)?;
+            if let Some(index) = points.windows(2).position(|pair| pair[1].0 <= pair[0].0) {
+                let message = format!(
+                    "{section}.points, entry {}: distances [cylinders, ms] must rise from point to point",
+                    index + 2
+                );
+                return Err(fields.error(&path("points"), message));
+            }
+            if let Some(index) = points.iter().position(|point| point.1 > PART_MS_MAX) {
+                let message = format!("{section}.points, entry {}: more than {PART_MS_MAX} ms", index + 1);
+                return Err(fields.error(&path("points"), message));
+            }
+            Ok(SeekCurve::Table(points.into_iter().map(|(distance, ms)| (distance, ms * 1e6)).collect()))
+        }
+    }
+}

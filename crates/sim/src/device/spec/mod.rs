@@ -1,0 +1,245 @@
+//! Device files: parameters of a modelled device as TOML, presets compiled in, files of users by path.
+//!
+//! ```
+//! use fairlift_sim::device::DeviceSpec;
+//! let spec = DeviceSpec::load("sata7200-2009").unwrap();
+//! let device = spec.build(1);
+//! assert_eq!(device.limits().queue_depth, 31);
+//!
+//! let slow = DeviceSpec::parse("based_on = \"sata7200-2009\"\n[firmware]\norder = \"fifo\"\n", "mine.toml").unwrap();
+//! assert!(slow.describe().contains("fifo"));
+//! ```
+
+mod error;
+mod fields;
+mod preset;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+pub use error::SpecError;
+pub(super) use fields::Fields;
+pub use preset::{PRESETS, Preset, preset};
+
+use error::{did_you_mean, shown};
+
+use super::array::ArraySpec;
+use super::cloud::CloudSpec;
+use super::disk::DiskSpec;
+use super::flash::FlashSpec;
+use super::null::NullSpec;
+use super::{Device, Limits};
+
+/// Largest device file read, bytes; the presets are a few KiB.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Longest chain of `based_on`.
+const BASES_MAX: usize = 8;
+/// The models by the names files use.
+const MODELS: [&str; 5] = ["disk", "flash", "cloud", "array", "null"];
+
+/// A device, described: read and checked, ready to be built any number of times.
+#[derive(Clone, Debug)]
+pub struct DeviceSpec {
+    name: String,
+    description: String,
+    model: &'static str,
+    fields: Fields,
+    parts: Parts,
+}
+
+#[derive(Clone, Debug)]
+enum Parts {
+    Disk(DiskSpec),
+    Flash(FlashSpec),
+    Cloud(CloudSpec),
+    Array(ArraySpec),
+    Null(NullSpec),
+}
+
+impl DeviceSpec {
+    /// A preset by name, or a file by path.
+    ///
+    /// # Errors
+    /// When there is neither (with the nearest preset's name), or the file is not a usable device file.
+    pub fn load(name_or_path: &str) -> Result<DeviceSpec, SpecError> {
+        Self::from_fields(load_fields(name_or_path, 0)?, name_or_path)
+    }
+
+    /// A device file's text. `origin` is what errors and reports call it; a relative path in `based_on` starts at
+    /// its folder.
+    ///
+    /// # Errors
+    /// When the text is not TOML, misses a parameter, has one that is unknown or out of range.
+    pub fn parse(text: &str, origin: &str) -> Result<DeviceSpec, SpecError> {
+        Self::from_fields(based_fields(text, origin, 0)?, origin)
+    }
+
+    fn from_fields(mut fields: Fields, name: &str) -> Result<DeviceSpec, SpecError> {
+        fields.has("based_on");
+        let model = MODELS[fields.choice("model", &MODELS)?];
+        let description =
+            if fields.has("description") { fields.text("description")? } else { String::new() };
+        let parts = match model {
+            "disk" => Parts::Disk(DiskSpec::read(&mut fields)?),
+            "flash" => Parts::Flash(FlashSpec::read(&mut fields)?),
+            "cloud" => Parts::Cloud(CloudSpec::read(&mut fields)?),
+            "array" => Parts::Array(ArraySpec::read(&mut fields)?),
+            _ => Parts::Null(NullSpec::read(&mut fields)?),
+        };
+        fields.finish()?;
+        Ok(DeviceSpec { name: name.to_string(), description, model, fields, parts })
+    }
+
+    /// The preset's name or the file's path.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its one-line description; may be empty for a file of a user's.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The model behind it: disk, flash, cloud, array or null.
+    pub fn model(&self) -> &'static str {
+        self.model
+    }
+
+    /// The limits the built device will have.
+    pub fn limits(&self) -> &Limits {
+        match &self.parts {
+            Parts::Disk(spec) => spec.limits(),
+            Parts::Flash(spec) => spec.limits(),
+            Parts::Cloud(spec) => spec.limits(),
+            Parts::Array(spec) => spec.limits(),
+            Parts::Null(spec) => spec.limits(),
+        }
+    }
+
+    /// The device, idle and at rest. Only `seed` decides its random service times.
+    pub fn build(&self, seed: u64) -> Box<dyn Device> {
+        match &self.parts {
+            Parts::Disk(spec) => Box::new(spec.build()),
+            Parts::Flash(spec) => Box::new(spec.build(seed)),
+            Parts::Cloud(spec) => Box::new(spec.build(seed)),
+            Parts::Array(spec) => Box::new(spec.build(seed)),
+            Parts::Null(spec) => Box::new(spec.build()),
+        }
+    }
+
+    /// The disk's geometry; `None` for the other models.
+    pub fn disk_geometry(&self) -> Option<&super::disk::Geometry> {
+        match &self.parts {
+            Parts::Disk(spec) => Some(spec.geometry()),
+            _ => None,
+        }
+    }
+
+    /// What the parameters amount to, a name and a text with unit each.
+    fn derived(&self) -> Vec<(&'static str, String)> {
+        match &self.parts {
+            Parts::Disk(spec) => spec.derived(),
+            Parts::Flash(spec) => spec.derived(),
+            Parts::Cloud(_) | Parts::Array(_) | Parts::Null(_) => Vec::new(),
+        }
+    }
+
+    /// All parameters with units, for people.
+    pub fn describe(&self) -> String {
+        let limits = self.limits();
+        let mut out = format!("{} (model: {})\n", self.name, self.model);
+        if !self.description.is_empty() {
+            let _ = writeln!(out, "{}", self.description);
+        }
+        let gb = limits.sectors as f64 * 512.0 / 1e9;
+        let _ = writeln!(out, "  {:<28} {gb:.1} GB", "size");
+        for (name, value) in self.derived() {
+            let _ = writeln!(out, "  {name:<28} {value}");
+        }
+        out.push_str(&self.fields.dump());
+        out
+    }
+}
+
+/// The limits every model's file gives; the model overrides what it decides itself.
+pub(super) fn limits(fields: &mut Fields, sectors: u64) -> Result<Limits, SpecError> {
+    Ok(Limits {
+        sectors,
+        queue_depth: fields.integer("limits.queue_depth", 1, 65_536)? as u32,
+        rotational: false,
+        write_cache: false,
+        fua: false,
+        max_sectors: fields.integer("limits.max_kib", 4, 65_536)? as u32 * 2,
+        max_segments: fields.integer("limits.max_segments", 1, 65_535)? as u16,
+    })
+}
+
+/// A device file the model itself refers to (the spindles of an array).
+pub(super) fn load_disk(name: &str, fields: &Fields, path: &str) -> Result<DiskSpec, SpecError> {
+    let spec = DeviceSpec::load(name)
+        .map_err(|error| fields.error(path, format!("{path} \"{}\": {error}", shown(name))))?;
+    match spec.parts {
+        Parts::Disk(disk) => Ok(disk),
+        _ => Err(fields.error(path, format!("{path} must name a disk, and \"{}\" is none", shown(name)))),
+    }
+}
+
+fn load_fields(name_or_path: &str, depth: usize) -> Result<Fields, SpecError> {
+    if let Some(preset) = preset(name_or_path) {
+        return based_fields(preset.text, preset.name, depth);
+    }
+    let whole = |message: String| SpecError { origin: shown(name_or_path), line: None, message };
+    let looks_like_path = name_or_path.contains(['/', '\\']) || name_or_path.ends_with(".toml");
+    let path = Path::new(name_or_path);
+    let data = match std::fs::metadata(path) {
+        Ok(data) => data,
+        Err(_) if !looks_like_path => {
+            let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+            let near = did_you_mean(name_or_path, names.iter().copied());
+            return Err(whole(format!(
+                "no device of that name and no such file{near} (presets: {})",
+                names.join(", ")
+            )));
+        }
+        Err(error) => return Err(whole(format!("cannot read: {error}"))),
+    };
+    if !data.is_file() {
+        return Err(whole("not a file".to_string()));
+    }
+    if data.len() > FILE_BYTES_MAX {
+        return Err(whole(format!(
+            "{} bytes are too many for a device file (at most {FILE_BYTES_MAX})",
+            data.len()
+        )));
+    }
+    let bytes = std::fs::read(path).map_err(|error| whole(format!("cannot read: {error}")))?;
+    let text = String::from_utf8(bytes).map_err(|_| whole("not a text file (not UTF-8)".to_string()))?;
+    based_fields(&text, name_or_path, depth)
+}
+
+fn based_fields(text: &str, origin: &str, depth: usize) -> Result<Fields, SpecError> {
+    if text.len() as u64 > FILE_BYTES_MAX {
+        let message =
+            format!("{} bytes are too many for a device file (at most {FILE_BYTES_MAX})", text.len());
+        return Err(SpecError { origin: shown(origin), line: None, message });
+    }
+    let mut fields = Fields::parse(text, origin)?;
+    if !fields.has("based_on") {
+        return Ok(fields);
+    }
+    let base = fields.text("based_on")?;
+    if depth >= BASES_MAX {
+        return Err(fields.error("based_on", format!("more than {BASES_MAX} files based on one another")));
+    }
+    let beside = Path::new(origin).parent().map(|folder| folder.join(&base));
+    let found = match beside {
+        Some(beside) if preset(&base).is_none() && beside.is_file() => beside.to_string_lossy().into_owned(),
+        _ => base.clone(),
+    };
+    match load_fields(&found, depth + 1) {
+        Ok(base) => Ok(fields.over(base)),
+        // A fault inside the base has its own place; a base that is not there has none but ours.
+        Err(error) if error.line.is_some() => Err(error),
+        Err(error) => Err(fields.error("based_on", format!("based_on \"{}\": {}", shown(&base), error.message))),
+    }
+}

@@ -1,0 +1,38 @@
+//! The presets: data files compiled in.
+
+/// A device file that comes with fairlift.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// One line for people.
+    pub description: &'static str,
+    /// The file: TOML, each value with a comment that names its source.
+    pub text: &'static str,
+}
+
+macro_rules! preset {
+    ($name:literal, $description:literal) => {
+        Preset {
+            name: $name,
+            description: $description,
+            text: include_str!(concat!("../../../../../devices/", $name, ".toml")),
+        }
+    };
+}
+
+/// All presets.
+pub const PRESETS: &[Preset] = &[
+    preset!("sata7200-2009", "1 TB 7,200 rpm SATA desktop disk of 2009, NCQ 31, write cache on"),
+    preset!("fc15k", "450 GB 15,000 rpm Fibre Channel disk of 2009, write cache off"),
+    preset!("nearline4t", "4 TB 7,200 rpm nearline disk of 2013, serpentine layout, NCQ 31, write cache on"),
+    preset!("san-nvram", "LUN of a 2008 disk array: NVRAM writes, 8 GB read cache, 42 fc15k spindles, 4 Gb FC"),
+    preset!("flash-kd", "512 GB NVMe flash drive (970 PRO timings): 16 dies, 1 MiB write buffer, GC debt"),
+    preset!("cloud-gp3", "cloud volume of the gp3 kind: 3,000 IOPS and 125 MiB/s by token buckets"),
+    preset!("null", "completes every command after a constant; for benches and tests"),
+];
+
+/// A preset by its name.
+pub fn preset(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}

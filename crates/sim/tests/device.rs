@@ -1,0 +1,18 @@
+//! The device models against published figures, and what must hold for every one of them.
+
+#[path = "device/calibration.rs"]
+mod calibration;
+#[path = "device/cloud.rs"]
+mod cloud;
+#[path = "device/disk.rs"]
+mod disk;
+#[path = "device/flash.rs"]
+mod flash;
+#[path = "device/harness.rs"]
+mod harness;
+#[path = "device/properties.rs"]
+mod properties;
+#[path = "device/san.rs"]
+mod san;
+#[path = "device/spec.rs"]
+mod spec;
