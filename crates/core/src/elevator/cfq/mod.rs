@@ -1,0 +1,668 @@
+//! cfq: completely fair queueing. Every process gets the disk for a slice of time, in turn.
+//!
+//! A disk that serves one process at a time hardly seeks; a disk that serves them all at once does little else. So
+//! each io context has a queue for its sync requests (reads, and writes somebody waits for). One queue is *active*: it
+//! alone sends requests, in sector order, until its slice is over. A queue that runs dry within its slice is not left
+//! at once: the disk **idles** for up to `slice_idle`, because the process' next request usually lies next to its
+//! last. Idling is worth it only for a process that comes back soon (*think time*) and stays near (*seekiness*), which
+//! is measured all the time. Writes nobody waits for (async) share 17 queues by priority and wait behind sync ones.
+//!
+//! ```text
+//!  insert ─> queue of (context, sync) ──┐            select: the active queue, as long as its slice lasts
+//!            sorted by sector, and FIFO ├─> service   │        and it has, or will soon have, requests;
+//!            learn think time, seeks    │   tree(s)  ─┤        else a queue reading close by;
+//!            preempt the active queue?  ┘   by time   │        else the queue whose turn it is
+//!                                                     └─> dispatch: the overdue request once a slice, else by sector
+//! ```
+//!
+//! * **Slices** ([`queue`]): longer for better levels; they begin at the first completion, so the first seek is free. A
+//!   queue's next turn is due `(other queues) x (longest slice - own slice)` from now, less what it left over.
+//! * **Order in a queue** ([`choose`]): the neighbour the head reaches more cheaply; a short way back costs double.
+//! * **Idling** ([`idle`]), **preemption** ([`preempt`]), **close cooperators** ([`coop`]).
+//! * **Trees and workload slices** of 2.6.34 ([`workload`]).
+//!
+//! What the profiles do differently ([`profile`] names each as a fact):
+//!
+//! | | 2.6.31 | 2.6.34 |
+//! |---|---|---|
+//! | service trees | one, by class then time | {RT, BE} x {async, sync-noidle, sync}, and idle; a share of 300 ms each |
+//! | an empty queue leaves | with its last request | when it expires; busy queues include the one idled on |
+//! | slice | `slice_sync`/`slice_async` by level | with `low_latency` shrunk to fit 300 ms a round |
+//! | idled on | queues with an idle window, nothing in the device | also the last queue of a tree (for the tree) |
+//! | idle wait | `slice_idle`; 2 ms for a seeker | `slice_idle`, not if the slice ends before the mean think time |
+//! | seekiness | mean jump of the context > 4 MiB, ignored unless the device queues | > 4 of the queue's last 32 requests jump > 400 KiB (small requests on a device without seeks), unless the queue was deep |
+//! | `hw_tag` | assumed, judged anew every 50 samples under load: **its own idling can make it false** | unknown, sticks once true, samples spoilt by idling skipped |
+//! | depth of a queue | `quantum` 4, alone 16 | 4 (half of `quantum` 8), 8 while the slice is young, alone unlimited |
+//! | async | never while sync is in flight | also ramps up by 1 per `slice_sync` without a sync request slower than 125 ms; sync that is idled on waits for async |
+//! | close queues | served next once | merged while they stay sequential, split when seeky |
+//! | close means | within the context's mean jump (4 MiB if unknown) | within 4 MiB |
+//! | RT against BE | at every dispatch | at insertion |
+//! | deadline runs from | the request's start | insertion |
+//! | neighbours weighed from | the head | the request dispatched |
+//! | alone and slice used | expires | waits `slice_idle` longer (`wait_busy`) |
+//!
+//! Sources: Linux 2.6.31 and 2.6.34 `block/cfq-iosched.c`; rules in our own words and structure. One thing is *not* as
+//! in 2.6.31: that version added the residual of a slice to the key instead of subtracting it, so that an interrupted
+//! queue had to wait longer; both profiles here subtract, as 2.6.32 does.
+//!
+//! **Time** is counted in jiffies of [`Config::tick_ns`] like the kernel's, and settings are rounded up to them; with
+//! 0 the unit is the nanosecond and "one tick" means a millisecond (HZ = 1000). The idle timer is a number, looked at
+//! on entry of every hook: work due at the timer is done as of its time. [`Dispatch::Idle`] tells when to ask again.
+//!
+//! **Not modelled**: the boost for holders of file system locks; several groups; a request's own ioprio (as in these
+//! kernels the context's decides); the delay of a small request on an idle device for merging (plugging belongs to
+//! [`crate::queue`]); chains of more than 8 merges are refused. When `rq` absorbs the queue's next request, it is next in both profiles.
+
+mod choose;
+mod coop;
+mod idle;
+mod preempt;
+mod profile;
+mod queue;
+#[cfg(test)]
+mod tests;
+mod workload;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::{Config, Descriptor, Dispatch, Elevator, Env, Growth, MayQueue};
+use crate::collections::{Id, ListLinks, Tree, TreeLinks};
+use crate::context::{ContextId, IoClass};
+use crate::request::{Bio, Flags, RequestId};
+use crate::tunable::Tunable;
+use choose::BackSeek;
+use idle::DepthProbe;
+use profile::{
+    Arrival, Cooperators, DeadlineFrom, Depth, NeighboursFrom, Profile, Quantum, Ramp, Seeks, Trees,
+};
+use queue::{ContextState, Kind, Queue, QueueId, Residual, TREES};
+use workload::Workload;
+
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
+    name: "cfq",
+    about: "a time slice for every process in turn, idling for the next request of a sequential reader",
+    profiles: profile::NAMES,
+    tunables: |name| profile::find(name).tunables,
+    build: |config, name| Box::new(Cfq::new(config, profile::find(name))),
+};
+
+/// The tunables as stored (times in ns); documented in [`profile`].
+struct Settings {
+    quantum: u64,
+    fifo_expire_sync: u64,
+    fifo_expire_async: u64,
+    back_seek_max: u64,
+    back_seek_penalty: u64,
+    slice_sync: u64,
+    slice_async: u64,
+    slice_async_rq: u64,
+    slice_idle: u64,
+    low_latency: u64,
+}
+
+/// What follows from the settings, times in clock units.
+struct Limits {
+    fifo_expire: [u64; 2],
+    slice: [[u64; 8]; 2],
+    slice_base: [u64; 2],
+    slice_idle: u64,
+    /// Longest idle wait for a seeker (2.6.31): 2 ms.
+    seeky_idle: u64,
+    back_seek: BackSeek,
+    /// One jiffy, or a millisecond where time is exact.
+    tick: u64,
+    second: i64,
+    /// How far behind the last queue an idle-class one queues up: 200 ms.
+    idle_class_delay: i64,
+    /// Length of a round that `low_latency` aims at: 300 ms.
+    target_latency: u64,
+}
+
+/// Time in units of a jiffy, or of a nanosecond where it is exact.
+#[derive(Clone, Copy)]
+struct Clock {
+    unit_ns: u64,
+    tick: u64,
+}
+
+impl Clock {
+    fn new(tick_ns: u64) -> Clock {
+        if tick_ns == 0 { Clock { unit_ns: 1, tick: crate::MS } } else { Clock { unit_ns: tick_ns, tick: 1 } }
+    }
+
+    /// The last tick at or before `ns`.
+    #[inline]
+    fn at(self, ns: u64) -> u64 {
+        ns / self.unit_ns
+    }
+
+    /// A duration of at least `ns`.
+    fn round_up(self, ns: u64) -> u64 {
+        ns.div_ceil(self.unit_ns)
+    }
+}
+
+/// What is kept about a request.
+#[derive(Clone, Copy)]
+struct Held {
+    /// The queue it was inserted into.
+    owner: QueueId,
+    /// Still in it (not dispatched yet)?
+    queued: bool,
+    /// When it is overdue.
+    deadline: u64,
+}
+
+struct Cfq {
+    // Settings.
+    profile: &'static Profile,
+    clock: Clock,
+    settings: Settings,
+    limits: Limits,
+
+    // The queue being served.
+    active: Option<QueueId>,
+    /// Whose request it dispatched first in this slice: the one to idle for.
+    active_context: Option<ContextId>,
+    /// When idling ends.
+    timer: Option<u64>,
+
+    // What is queued and in the device.
+    queued: u32,
+    busy: u32,
+    busy_rt: u32,
+    /// Dispatched and not completed, by the queue's kind: `[async, sync]`.
+    in_flight: [u32; 2],
+    /// Issued and not completed.
+    in_driver: u32,
+    /// End of the request issued last, sector.
+    head: u64,
+
+    // What was learnt about the device.
+    depth: DepthProbe,
+    /// When a sync request was slow for the last time; before any, a second before the first request.
+    last_delayed_sync: Option<i64>,
+    workload: Workload,
+
+    // Everything of one kind in one array, and the links of each kind of list and tree.
+    queues: Vec<Queue>,
+    free: Vec<QueueId>,
+    contexts: Vec<ContextState>,
+    held: Vec<Held>,
+    sectors: TreeLinks<RequestId, u64>,
+    ages: ListLinks<RequestId>,
+    trees: [Tree<QueueId>; TREES],
+    turns: TreeLinks<QueueId, i64>,
+    positions: [Tree<QueueId>; 8],
+    places: TreeLinks<QueueId, u64>,
+}
+
+impl Cfq {
+    fn new(config: &Config, profile: &'static Profile) -> Cfq {
+        let contexts = config.contexts_max.max(1);
+        // Contexts that left a merged queue leave it behind until it is empty; half of the queues are for these.
+        let sync_queues = match profile.cooperators {
+            Cooperators::Switch => contexts,
+            Cooperators::MergeAndSplit => 2 * contexts,
+        };
+        let (queues, free) = queue::queues(sync_queues);
+        let clock = Clock::new(config.tick_ns);
+        let default = |name| crate::tunable::find(profile.tunables, name).map_or(0, Tunable::stored_default);
+        let settings = Settings {
+            quantum: default("quantum"),
+            fifo_expire_sync: default("fifo_expire_sync"),
+            fifo_expire_async: default("fifo_expire_async"),
+            back_seek_max: default("back_seek_max"),
+            back_seek_penalty: default("back_seek_penalty"),
+            slice_sync: default("slice_sync"),
+            slice_async: default("slice_async"),
+            slice_async_rq: default("slice_async_rq"),
+            slice_idle: default("slice_idle"),
+            low_latency: default("low_latency"),
+        };
+        Cfq {
+            profile,
+            clock,
+            limits: Limits::new(&settings, clock),
+            settings,
+            active: None,
+            active_context: None,
+            timer: None,
+            queued: 0,
+            busy: 0,
+            busy_rt: 0,
+            in_flight: [0; 2],
+            in_driver: 0,
+            head: 0,
+            depth: DepthProbe::new(profile.depth),
+            last_delayed_sync: None,
+            workload: Workload::NONE,
+            turns: TreeLinks::new(queues.len()),
+            places: TreeLinks::new(queues.len()),
+            queues,
+            free,
+            contexts: alloc::vec![ContextState::UNKNOWN; contexts],
+            held: alloc::vec![Held { owner: QueueId::OVERFLOW, queued: false, deadline: 0 }; config.requests_max],
+            sectors: TreeLinks::new(config.requests_max),
+            ages: ListLinks::new(config.requests_max),
+            trees: [Tree::new(); TREES],
+            positions: [Tree::new(); 8],
+        }
+    }
+
+    /// The time in clock units, after what the idle timer had to do up to it.
+    #[inline]
+    fn enter(&mut self, env: &Env<'_>) -> u64 {
+        let now = self.clock.at(env.now);
+        if let Some(due) = self.timer.filter(|due| now >= *due) {
+            self.timer_ran_out(env.requests, due);
+        }
+        now
+    }
+
+    /// The queue to dispatch from; `None`: wait for the active queue's requests to come or to complete.
+    fn select(&mut self, env: &Env<'_>, now: u64) -> Option<QueueId> {
+        let requests = env.requests;
+        let Some(id) = self.active else { return self.pick(now) };
+        let queue = self.queue(id);
+        if queue.wait_busy && !queue.is_empty() {
+            self.expire(requests, now, Residual::Drop);
+            return self.pick(now);
+        }
+        if queue.slice_used(now) && !queue.must_dispatch {
+            if self.stays_for_completion(env, id) {
+                return None;
+            }
+            self.expire(requests, now, Residual::Drop);
+            return self.pick(now);
+        }
+        if self.profile.trees == Trees::Single && queue.class != IoClass::RealTime && self.busy_rt > 0 {
+            self.expire(requests, now, Residual::Keep);
+            return self.pick(now);
+        }
+        if !queue.is_empty() {
+            return Some(id);
+        }
+        if let Some(other) = self.close_cooperator(requests, id) {
+            self.hand_over(requests, id, other, now);
+            return Some(other);
+        }
+        if self.timer.is_some() || (queue.dispatched > 0 && self.holds_on(env, id)) {
+            return None;
+        }
+        self.expire(requests, now, Residual::Drop);
+        self.pick(now)
+    }
+
+    /// [`Trees::Workloads`]: the only busy queue used up its slice and waits for its last request: it was idled on all
+    /// the time, so let the request complete and the group get its next one.
+    fn stays_for_completion(&self, env: &Env<'_>, id: QueueId) -> bool {
+        let queue = self.queue(id);
+        self.profile.trees == Trees::Workloads
+            && self.busy == 1
+            && queue.is_empty()
+            && queue.dispatched > 0
+            && self.should_idle(env, id)
+    }
+
+    /// Whose turn it is.
+    fn pick(&mut self, now: u64) -> Option<QueueId> {
+        let id = match self.profile.trees {
+            Trees::Single => self.trees[0].first()?,
+            Trees::Workloads => self.pick_from_workloads(now)?,
+        };
+        if self.profile.cooperators == Cooperators::Switch {
+            self.queue_mut(id).coop = false;
+        }
+        self.activate(id);
+        Some(id)
+    }
+
+    /// May `id` send one more request now?
+    fn may_dispatch(&self, env: &Env<'_>, id: QueueId, now: u64) -> bool {
+        let queue = self.queue(id);
+        let [async_in_flight, sync_in_flight] = self.in_flight;
+        if !queue.sync && sync_in_flight > 0 {
+            return false;
+        }
+        let dispatched = u64::from(queue.dispatched);
+        if queue.class == IoClass::Idle && dispatched > 0 {
+            return false;
+        }
+        let quantum = self.settings.quantum;
+        match self.profile.quantum {
+            Quantum::FourfoldAlone => dispatched < quantum || (self.busy <= 1 && dispatched < 4 * quantum),
+            Quantum::Soft => {
+                if async_in_flight > 0 && self.should_idle(env, id) {
+                    return false;
+                }
+                let mut depth_max = (quantum / 2).max(1);
+                if dispatched >= depth_max {
+                    if self.busy > 1 && self.slice_ends_soon(id, now) {
+                        return false;
+                    }
+                    depth_max = if self.busy == 1 { u64::MAX } else { quantum };
+                }
+                if !queue.sync {
+                    depth_max = depth_max.min(self.async_depth(dispatched, now));
+                }
+                dispatched < depth_max
+            }
+        }
+    }
+
+    /// Would `id`'s requests in the device, an idle wait each, outlast its slice? Taken as true before it began.
+    fn slice_ends_soon(&self, id: QueueId, now: u64) -> bool {
+        let queue = self.queue(id);
+        let work = self.limits.slice_idle.saturating_mul(u64::from(queue.dispatched));
+        queue.slice_new || now.saturating_add(work) > queue.slice_end
+    }
+
+    /// How many async requests the time since the last slow sync request allows.
+    fn async_depth(&self, dispatched: u64, now: u64) -> u64 {
+        if self.profile.async_ramp == Ramp::None || self.settings.low_latency == 0 {
+            return u64::MAX;
+        }
+        let since = self.last_delayed_sync.map_or(0, |last| (now as i64).saturating_sub(last).max(0) as u64);
+        let depth = since / self.limits.slice_base[1];
+        if depth == 0 && dispatched == 0 { 1 } else { depth }
+    }
+
+    /// No request now: until when?
+    fn wait(&self) -> Dispatch {
+        self.timer.map_or(Dispatch::Empty, |due| Dispatch::Idle { until: due * self.clock.unit_ns })
+    }
+
+    /// [`Trees::Workloads`]: the only busy queue is near the end of its slice at a completion. Its group would leave
+    /// the round and lose its place, so it may be waited for a little longer.
+    fn waits_busy(&self, id: QueueId, now: u64) -> bool {
+        if self.profile.trees == Trees::Single || self.busy > 1 {
+            return false;
+        }
+        let queue = self.queue(id);
+        let left = queue.slice_end.saturating_sub(now);
+        let think = self.active_context.and_then(|context| self.contexts[context.index()].think.mean());
+        left <= self.limits.tick || think.is_some_and(|mean| left < mean)
+    }
+}
+
+impl Limits {
+    fn new(settings: &Settings, clock: Clock) -> Limits {
+        Limits {
+            fifo_expire: [
+                clock.round_up(settings.fifo_expire_async),
+                clock.round_up(settings.fifo_expire_sync),
+            ],
+            slice: queue::slices(clock, settings.slice_async, settings.slice_sync),
+            slice_base: [clock.round_up(settings.slice_async), clock.round_up(settings.slice_sync)],
+            slice_idle: clock.round_up(settings.slice_idle),
+            seeky_idle: clock.round_up(2 * crate::MS),
+            back_seek: BackSeek {
+                sectors_max: 2 * settings.back_seek_max,
+                penalty: settings.back_seek_penalty,
+            },
+            tick: clock.tick,
+            second: clock.round_up(crate::SECOND) as i64,
+            idle_class_delay: clock.round_up(200 * crate::MS) as i64,
+            target_latency: clock.round_up(300 * crate::MS),
+        }
+    }
+}
+
+impl Elevator for Cfq {
+    fn name(&self) -> &'static str {
+        DESCRIPTOR.name
+    }
+
+    fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
+        let now = self.enter(env);
+        let requests = env.requests;
+        let request = &requests[rq];
+        if self.last_delayed_sync.is_none() {
+            self.last_delayed_sync = Some(now as i64 - self.limits.second);
+        }
+        let id = self.queue_for(requests, env.contexts, request.context, request.is_sync(), now);
+        let deadline = match self.profile.deadline_from {
+            DeadlineFrom::Start => self.clock.at(request.start_ns),
+            DeadlineFrom::Insert => now,
+        };
+        let deadline = deadline.saturating_add(self.limits.fifo_expire[usize::from(request.is_sync())]);
+        self.held[rq.index()] = Held { owner: id, queued: true, deadline };
+        let queue = &mut self.queues[id.index()];
+        queue.fifo.push_back(&mut self.ages, rq);
+        queue.meta_queued += u32::from(request.flags.contains(Flags::META));
+        self.add(env, id, rq, now);
+        self.learn(env, id, rq, now);
+
+        if self.active == Some(id) {
+            self.arrived_for_active(env, id, rq);
+        } else if self.should_preempt(id, request, now) {
+            self.preempt(requests, id, now);
+        }
+    }
+
+    fn dispatch(&mut self, env: &mut Env<'_>) -> Dispatch {
+        let now = self.enter(env);
+        if self.queued == 0 {
+            return Dispatch::Empty;
+        }
+        let Some(id) = self.select(env, now) else { return self.wait() };
+        if !self.may_dispatch(env, id, now) {
+            return self.wait();
+        }
+        let Some(rq) = self.overdue(id, now).or(self.queue(id).next) else {
+            debug_assert!(false, "a selected queue has a next request");
+            return self.wait();
+        };
+        self.take(env.requests, id, rq);
+        if self.active_context.is_none() {
+            self.active_context = Some(env.requests[rq].context);
+        }
+
+        let queue = self.queue_mut(id);
+        queue.slice_dispatched += 1;
+        queue.must_dispatch = false;
+        let (sync, class, level, sent) = (queue.sync, queue.class, queue.level, queue.slice_dispatched);
+        if self.busy > 1 && (class == IoClass::Idle || (!sync && sent >= self.async_requests_max(level))) {
+            self.expire(env.requests, now, Residual::Drop);
+        }
+        Dispatch::Issue(rq)
+    }
+
+    fn drain(&mut self, env: &mut Env<'_>) -> Option<RequestId> {
+        let now = self.enter(env);
+        if self.profile.trees == Trees::Workloads || self.queued == 0 {
+            self.expire(env.requests, now, Residual::Drop);
+        }
+        let id = self.trees.iter().find_map(Tree::first)?;
+        let rq = self.queue(id).next?;
+        self.take(env.requests, id, rq);
+        if self.queue(id).is_empty() {
+            self.leave_round(id);
+        }
+        Some(rq)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queued == 0
+    }
+
+    fn issued(&mut self, env: &mut Env<'_>, rq: RequestId) {
+        self.enter(env);
+        self.in_driver += 1;
+        self.head = env.requests[rq].end();
+    }
+
+    fn requeued(&mut self, env: &mut Env<'_>, _rq: RequestId) {
+        self.enter(env);
+        self.in_driver = self.in_driver.saturating_sub(1);
+    }
+
+    fn completed(&mut self, env: &mut Env<'_>, rq: RequestId) {
+        let now = self.enter(env);
+        let request = &env.requests[rq];
+        let sync = request.is_sync();
+        let id = self.held[rq.index()].owner;
+        self.probe_depth();
+        self.in_driver = self.in_driver.saturating_sub(1);
+        let queue = self.queue_mut(id);
+        queue.dispatched = queue.dispatched.saturating_sub(1);
+        let kind = usize::from(queue.sync);
+        self.in_flight[kind] = self.in_flight[kind].saturating_sub(1);
+        if sync {
+            self.contexts[request.context.index()].last_completion = now;
+            if self.clock.at(request.start_ns).saturating_add(self.limits.fifo_expire[1]) <= now {
+                self.last_delayed_sync = Some(now as i64);
+            }
+        }
+        if self.active == Some(id) {
+            self.completed_for_active(env, id, rq, now);
+        }
+        self.reap(env.requests, id, now);
+    }
+
+    fn find_front(&self, env: &Env<'_>, bio: &Bio) -> Option<RequestId> {
+        let id = self.find_queue(env.contexts, bio.context, bio.is_sync())?;
+        self.queue(id).sorted.find(&self.sectors, bio.end())
+    }
+
+    fn allow_merge(&mut self, env: &Env<'_>, rq: RequestId, bio: &Bio) -> bool {
+        if bio.is_sync() && !env.requests[rq].is_sync() {
+            return false;
+        }
+        let held = self.held[rq.index()];
+        held.queued && self.find_queue(env.contexts, bio.context, bio.is_sync()) == Some(held.owner)
+    }
+
+    fn grew(&mut self, env: &mut Env<'_>, rq: RequestId, growth: Growth) {
+        let now = self.enter(env);
+        let held = self.held[rq.index()];
+        if growth == Growth::Back || !held.queued {
+            return;
+        }
+        self.queues[held.owner.index()].sorted.remove(&mut self.sectors, rq);
+        self.queued -= 1;
+        self.add(env, held.owner, rq, now);
+    }
+
+    fn absorbed(&mut self, env: &mut Env<'_>, rq: RequestId, gone: RequestId) {
+        let now = self.enter(env);
+        let (held, lost) = (self.held[rq.index()], self.held[gone.index()]);
+        if !lost.queued {
+            return;
+        }
+        let same_queue = held.queued && held.owner == lost.owner;
+        if same_queue && lost.deadline < held.deadline {
+            let fifo = &mut self.queues[held.owner.index()].fifo;
+            fifo.remove(&mut self.ages, rq);
+            fifo.insert_before(&mut self.ages, gone, rq);
+            self.held[rq.index()].deadline = lost.deadline;
+        }
+        if self.queue(lost.owner).next == Some(gone) {
+            let next = if same_queue { Some(rq) } else { self.next_after(env.requests, lost.owner, gone) };
+            self.queue_mut(lost.owner).next = next;
+        }
+        self.unlink(env.requests, lost.owner, gone);
+        if self.queue(lost.owner).is_empty() && self.active != Some(lost.owner) {
+            self.leave_round(lost.owner);
+        } else {
+            self.update_position(env.requests, lost.owner);
+        }
+        self.reap(env.requests, lost.owner, now);
+    }
+
+    fn former(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
+        let held = &self.held[rq.index()];
+        self.queue(held.owner).sorted.prev(&self.sectors, rq).filter(|_| held.queued)
+    }
+
+    fn latter(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
+        let held = &self.held[rq.index()];
+        self.queue(held.owner).sorted.next(&self.sectors, rq).filter(|_| held.queued)
+    }
+
+    fn may_queue(&mut self, env: &mut Env<'_>, context: ContextId, sync: bool) -> MayQueue {
+        self.enter(env);
+        let Some(id) = self.find_queue(env.contexts, context, sync) else { return MayQueue::May };
+        self.refresh_ioprio(id, env.contexts[context].ioprio);
+        let queue = self.queue_mut(id);
+        if queue.waiting && !queue.must_allocated {
+            queue.must_allocated = true;
+            return MayQueue::Must;
+        }
+        MayQueue::May
+    }
+
+    fn context_exit(&mut self, env: &mut Env<'_>, context: ContextId) {
+        let now = self.enter(env);
+        self.forget(env.requests, context, now);
+    }
+
+    fn ioprio_changed(&mut self, env: &mut Env<'_>, context: ContextId) {
+        self.enter(env);
+        if let Some(id) = self.find_queue(env.contexts, context, true) {
+            self.queue_mut(id).ioprio_stale = true;
+        }
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        self.profile.tunables
+    }
+
+    fn setting(&mut self, name: &str) -> Option<&mut u64> {
+        crate::tunable::find(self.profile.tunables, name)?;
+        Some(match name {
+            "quantum" => &mut self.settings.quantum,
+            "fifo_expire_sync" => &mut self.settings.fifo_expire_sync,
+            "fifo_expire_async" => &mut self.settings.fifo_expire_async,
+            "back_seek_max" => &mut self.settings.back_seek_max,
+            "back_seek_penalty" => &mut self.settings.back_seek_penalty,
+            "slice_sync" => &mut self.settings.slice_sync,
+            "slice_async" => &mut self.settings.slice_async,
+            "slice_async_rq" => &mut self.settings.slice_async_rq,
+            "slice_idle" => &mut self.settings.slice_idle,
+            "low_latency" => &mut self.settings.low_latency,
+            _ => return None,
+        })
+    }
+
+    fn settings_changed(&mut self) {
+        self.limits = Limits::new(&self.settings, self.clock);
+    }
+}
+
+impl Cfq {
+    /// A request of the active queue is done: begin its slice, end it, or wait for the next request.
+    fn completed_for_active(&mut self, env: &Env<'_>, id: QueueId, rq: RequestId, now: u64) {
+        if self.queue(id).slice_new {
+            self.begin_slice(id, now);
+        }
+        if self.waits_busy(id, now) {
+            let end = now + self.limits.slice_idle;
+            let queue = self.queue_mut(id);
+            queue.slice_end = end;
+            queue.wait_busy = true;
+        }
+        let queue = self.queue(id);
+        if queue.slice_used(now) || queue.class == IoClass::Idle {
+            self.expire(env.requests, now, Residual::Keep);
+            return;
+        }
+        let request = &env.requests[rq];
+        if !request.is_sync() || !queue.is_empty() || self.has_cooperator(env, id) {
+            return;
+        }
+        let no_idle = request.flags.contains(Flags::NOIDLE);
+        let worth_it = match self.profile.trees {
+            Trees::Single => !no_idle,
+            Trees::Workloads => {
+                self.workload.wants_idle |= !no_idle;
+                self.workload.kind() == Kind::Sync || self.workload.wants_idle || self.busy == 1
+            }
+        };
+        if worth_it {
+            self.arm(env, id, now);
+        }
+    }
+}

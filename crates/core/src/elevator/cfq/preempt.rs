@@ -1,0 +1,86 @@
+//! When a request's arrival takes the device away from the active queue.
+
+use super::queue::{Kind, QueueId, Residual, Turn};
+use super::{Cfq, Trees};
+use crate::context::IoClass;
+use crate::request::{Flags, Request, Requests};
+
+impl Cfq {
+    /// May `rq`, new in `id`, which is not active, take over at once?
+    #[inline]
+    pub(super) fn should_preempt(&self, id: QueueId, rq: &Request, now: u64) -> bool {
+        let Some(active) = self.active else { return false };
+        match self.profile.trees {
+            Trees::Single => self.preempts_in_single_tree(active, id, rq, now),
+            Trees::Workloads => self.preempts_among_workloads(active, id, rq, now),
+        }
+    }
+
+    /// Linux 2.6.31: the first line that applies decides.
+    fn preempts_in_single_tree(&self, active: QueueId, id: QueueId, rq: &Request, now: u64) -> bool {
+        let (old, new) = (self.queue(active), self.queue(id));
+        if old.slice_used(now) {
+            return true;
+        }
+        if new.class == IoClass::Idle {
+            return false;
+        }
+        if old.class == IoClass::Idle {
+            return true;
+        }
+        if rq.is_sync() && !old.sync {
+            return true;
+        }
+        if rq.flags.contains(Flags::META) && old.meta_queued == 0 {
+            return true;
+        }
+        if new.class == IoClass::RealTime && old.class != IoClass::RealTime {
+            return true;
+        }
+        old.waiting && self.active_context.is_some() && self.is_close(rq.sector)
+    }
+
+    /// Linux 2.6.34: the first line that applies decides.
+    fn preempts_among_workloads(&self, active: QueueId, id: QueueId, rq: &Request, now: u64) -> bool {
+        let (old, new) = (self.queue(active), self.queue(id));
+        if new.class == IoClass::Idle {
+            return false;
+        }
+        if old.class == IoClass::Idle {
+            return true;
+        }
+        if old.class == IoClass::RealTime && new.class != IoClass::RealTime {
+            return false;
+        }
+        if rq.is_sync() && !old.sync {
+            return true;
+        }
+        if old.slice_used(now) {
+            return true;
+        }
+        if self.workload.kind() == Kind::SyncNoIdle
+            && new.kind() == Kind::SyncNoIdle
+            && self.tree_holding(id).is_some_and(|tree| tree.len() == 2)
+            && old.is_empty()
+        {
+            return true;
+        }
+        if rq.flags.contains(Flags::META) && old.meta_queued == 0 {
+            return true;
+        }
+        if new.class == IoClass::RealTime && old.class != IoClass::RealTime {
+            return true;
+        }
+        old.waiting && self.active_context.is_some() && self.is_close(rq.sector)
+    }
+
+    /// `id` takes over: the active queue keeps what is left of its slice for its next turn.
+    #[cold]
+    pub(super) fn preempt(&mut self, requests: &Requests, id: QueueId, now: u64) {
+        self.expire(requests, now, Residual::Keep);
+        self.place(id, now, Turn::Front);
+        let queue = self.queue_mut(id);
+        queue.slice_end = 0;
+        queue.slice_new = true;
+    }
+}

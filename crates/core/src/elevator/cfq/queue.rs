@@ -1,0 +1,610 @@
+//! Queues: which one a request belongs to, its turn in the round (slices, keys, residuals), and its life.
+
+use alloc::vec::Vec;
+
+use super::coop::CHAIN_MAX;
+use super::idle::{SeekMean, ThinkTime};
+use super::{Cfq, Clock, Cooperators, Trees};
+use crate::collections::{Id, List, Tree};
+use crate::context::{ContextId, Contexts, IoClass, IoPrio};
+use crate::request::{Flags, RequestId, Requests};
+
+pub(super) use id::QueueId;
+
+/// The macro declares public ids; this one stays inside.
+#[allow(unreachable_pub)]
+mod id {
+    crate::collections::define_id! {
+        /// A queue: a sync one of some context(s), or one of the shared async ones.
+        QueueId
+    }
+}
+
+impl QueueId {
+    /// The sync queue of the overflow context, and of every context for which there was no queue left.
+    pub(super) const OVERFLOW: QueueId = QueueId::constant(0);
+}
+
+/// Async queues: 8 levels of RT, 8 of BE, one for IDLE.
+pub(super) const ASYNC_QUEUES: usize = 17;
+
+/// The trees of [`Trees::Workloads`]: best effort, then real time by [`Kind`], then idle; [`Trees::Single`] has only
+/// the first.
+pub(super) const TREES: usize = 7;
+const IDLE_TREE: usize = 6;
+
+/// Not in any tree.
+const NOWHERE: u8 = u8::MAX;
+
+/// What kind of work a queue brings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// Nobody waits for it.
+    Async = 0,
+    /// Sync, but waiting for its next request alone does not pay: served together with its like.
+    SyncNoIdle = 1,
+    /// Sync and worth an idle wait.
+    Sync = 2,
+}
+
+/// One queue of requests with its turn in the round.
+#[derive(Clone, Copy)]
+pub(super) struct Queue {
+    // Its requests.
+    pub(super) sorted: Tree<RequestId>,
+    pub(super) fifo: List<RequestId>,
+    /// The request to serve next by position.
+    pub(super) next: Option<RequestId>,
+    /// Requests dispatched and not completed.
+    pub(super) dispatched: u32,
+    /// Metadata requests among the queued ones.
+    pub(super) meta_queued: u32,
+
+    // Whose it is.
+    pub(super) sync: bool,
+    pub(super) class: IoClass,
+    pub(super) level: u8,
+    /// The owner's priority changed; taken over at the next request.
+    pub(super) ioprio_stale: bool,
+    /// Contexts that use it or are about to (see [`super::coop`]).
+    pub(super) users: u32,
+    pub(super) merge_into: Option<QueueId>,
+    /// Length of the longest chain of merges that ends here.
+    pub(super) chain: u8,
+    /// Taken from the pool?
+    taken: bool,
+
+    // Its turn.
+    /// Time part of its key in the service tree.
+    key: i64,
+    /// The service tree it waits in.
+    tree: u8,
+    /// The position tree it is in: its level when it entered.
+    pub(super) position: u8,
+    /// Counted as a busy real-time queue?
+    counted_rt: bool,
+    /// No request completed yet since it became active: the slice has not begun.
+    pub(super) slice_new: bool,
+    pub(super) slice_end: u64,
+    /// What was left of its last slice (negative: overrun); moves its next turn.
+    pub(super) residual: i64,
+    pub(super) slice_dispatched: u64,
+    /// The FIFO was looked at in this slice.
+    pub(super) fifo_checked: bool,
+    /// Being idled for.
+    pub(super) waiting: bool,
+    /// One request goes out even if the slice is over.
+    pub(super) must_dispatch: bool,
+    /// The awaited context had its extra request slot in this slice.
+    pub(super) must_allocated: bool,
+
+    // What was learnt about it.
+    /// Worth an idle wait.
+    pub(super) idle_window: bool,
+    /// It held several requests at once: seeking, but not for want of requests.
+    pub(super) deep: bool,
+    /// Waits beyond its slice because its group would lose its place.
+    pub(super) wait_busy: bool,
+    /// [`Cooperators::Switch`]: served out of turn; [`Cooperators::MergeAndSplit`]: has several contexts.
+    pub(super) coop: bool,
+    /// To be taken apart again.
+    pub(super) split: bool,
+    /// A bit for each of the last 32 requests: did it jump? Newest lowest.
+    pub(super) seek_history: u32,
+    /// End of the request inserted last; 0 before the first.
+    pub(super) last_end: u64,
+}
+
+impl Queue {
+    pub(super) const FREE: Queue = Queue {
+        sorted: Tree::new(),
+        fifo: List::new(),
+        next: None,
+        dispatched: 0,
+        meta_queued: 0,
+        sync: true,
+        class: IoClass::BestEffort,
+        level: 4,
+        ioprio_stale: false,
+        users: 0,
+        merge_into: None,
+        chain: 0,
+        taken: false,
+        key: 0,
+        tree: NOWHERE,
+        position: NOWHERE,
+        counted_rt: false,
+        slice_new: false,
+        slice_end: 0,
+        residual: 0,
+        slice_dispatched: 0,
+        fifo_checked: false,
+        waiting: false,
+        must_dispatch: false,
+        must_allocated: false,
+        idle_window: false,
+        deep: false,
+        wait_busy: false,
+        coop: false,
+        split: false,
+        seek_history: 0,
+        last_end: 0,
+    };
+
+    fn new_async(ioprio: IoPrio) -> Queue {
+        Queue { sync: false, class: ioprio.class(), level: ioprio.level(), taken: true, ..Queue::FREE }
+    }
+
+    /// A sync queue that takes its priority from its first request.
+    const fn new_sync() -> Queue {
+        Queue { ioprio_stale: true, idle_window: true, taken: true, ..Queue::FREE }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.sorted.is_empty()
+    }
+
+    /// Does it take part in the round?
+    #[inline]
+    pub(super) fn is_busy(&self) -> bool {
+        self.tree != NOWHERE
+    }
+
+    #[inline]
+    pub(super) fn kind(&self) -> Kind {
+        if !self.sync {
+            Kind::Async
+        } else if self.idle_window {
+            Kind::Sync
+        } else {
+            Kind::SyncNoIdle
+        }
+    }
+
+    /// Is its slice over? Never before it began.
+    #[inline]
+    pub(super) fn slice_used(&self, now: u64) -> bool {
+        !self.slice_new && now >= self.slice_end
+    }
+
+    fn take_ioprio(&mut self, ioprio: IoPrio) {
+        self.class = ioprio.class();
+        self.level = ioprio.level();
+        self.ioprio_stale = false;
+        if self.class == IoClass::Idle {
+            self.idle_window = false;
+        }
+    }
+}
+
+/// What is kept about an io context.
+#[derive(Clone, Copy)]
+pub(super) struct ContextState {
+    /// Whose state this is ([`crate::context::Context::epoch`]); `None` before the first.
+    epoch: Option<u32>,
+    /// Its sync queue.
+    pub(super) queue: Option<QueueId>,
+    /// When its last sync request completed (at first: when it was first seen).
+    pub(super) last_completion: u64,
+    pub(super) think: ThinkTime,
+    pub(super) seeks: SeekMean,
+}
+
+impl ContextState {
+    pub(super) const UNKNOWN: ContextState = ContextState {
+        epoch: None,
+        queue: None,
+        last_completion: 0,
+        think: ThinkTime::NONE,
+        seeks: SeekMean::NONE,
+    };
+}
+
+/// Does an expiring queue take the rest of its slice into account at its next turn?
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Residual {
+    Keep,
+    Drop,
+}
+
+/// Where a queue enters the service tree.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// By its time.
+    InOrder,
+    /// Next.
+    Front,
+}
+
+/// A key in [`Trees::Single`] is a time within a class: classes are this far apart, times stay within half of it
+/// (2^60 ns = 36 years).
+const CLASS_SPAN: i64 = 1 << 61;
+const TIME_MAX: i64 = (1 << 60) - 1;
+
+/// All queues: sync ones first (the overflow one at 0), async ones last. Also the stack of free sync ones.
+pub(super) fn queues(sync: usize) -> (Vec<Queue>, Vec<QueueId>) {
+    let mut queues = alloc::vec![Queue::FREE; sync];
+    queues[0] = Queue::new_sync();
+    queues.extend((0..8).map(|level| Queue::new_async(IoPrio::RealTime(level))));
+    queues.extend((0..8).map(|level| Queue::new_async(IoPrio::BestEffort(level))));
+    queues.push(Queue::new_async(IoPrio::Idle));
+    (queues, (1..sync).rev().map(QueueId::from_index).collect())
+}
+
+impl Cfq {
+    #[inline]
+    pub(super) fn queue(&self, id: QueueId) -> &Queue {
+        &self.queues[id.index()]
+    }
+
+    #[inline]
+    pub(super) fn queue_mut(&mut self, id: QueueId) -> &mut Queue {
+        &mut self.queues[id.index()]
+    }
+
+    // Which queue a request belongs to.
+
+    #[inline]
+    fn async_queue(&self, ioprio: IoPrio) -> QueueId {
+        let first = self.queues.len() - ASYNC_QUEUES;
+        QueueId::from_index(match ioprio.class() {
+            IoClass::RealTime => first + usize::from(ioprio.level()),
+            IoClass::BestEffort => first + 8 + usize::from(ioprio.level()),
+            IoClass::Idle => first + 16,
+        })
+    }
+
+    /// The state of `context` if its present tenant is known.
+    #[inline]
+    pub(super) fn context(&self, contexts: &Contexts, context: ContextId) -> Option<&ContextState> {
+        Some(&self.contexts[context.index()]).filter(|state| state.epoch == Some(contexts[context].epoch))
+    }
+
+    /// The queue a request of `context` would go to now, if it has one.
+    #[inline]
+    pub(super) fn find_queue(&self, contexts: &Contexts, context: ContextId, sync: bool) -> Option<QueueId> {
+        if sync {
+            self.context(contexts, context)?.queue
+        } else {
+            Some(self.async_queue(contexts[context].ioprio))
+        }
+    }
+
+    /// The queue for a new request of `context`: splits and merges of shared queues take effect here.
+    #[inline]
+    pub(super) fn queue_for(
+        &mut self,
+        requests: &Requests,
+        contexts: &Contexts,
+        context: ContextId,
+        sync: bool,
+        now: u64,
+    ) -> QueueId {
+        let tenant = &contexts[context];
+        if self.contexts[context.index()].epoch != Some(tenant.epoch) {
+            self.forget(requests, context, now);
+            let fresh =
+                ContextState { epoch: Some(tenant.epoch), last_completion: now, ..ContextState::UNKNOWN };
+            self.contexts[context.index()] = fresh;
+        }
+        let id = if sync { self.sync_queue(requests, context, now) } else { self.async_queue(tenant.ioprio) };
+        self.refresh_ioprio(id, tenant.ioprio);
+        id
+    }
+
+    #[inline]
+    fn sync_queue(&mut self, requests: &Requests, context: ContextId, now: u64) -> QueueId {
+        let Some(id) = self.contexts[context.index()].queue else { return self.join_new_queue(context) };
+        let queue = self.queue(id);
+        if queue.merge_into.is_none() && !queue.split && id != QueueId::OVERFLOW {
+            return id;
+        }
+        self.settle_shared_queue(requests, context, id, now)
+    }
+
+    /// Give `context`, which uses none, a queue of its own; the overflow queue when there is none left.
+    pub(super) fn join_new_queue(&mut self, context: ContextId) -> QueueId {
+        let id = if context == ContextId::OVERFLOW { None } else { self.free.pop() };
+        let id = id.unwrap_or(QueueId::OVERFLOW);
+        if id != QueueId::OVERFLOW {
+            *self.queue_mut(id) = Queue::new_sync();
+        }
+        self.queue_mut(id).users += 1;
+        self.contexts[context.index()].queue = Some(id);
+        id
+    }
+
+    #[inline]
+    pub(super) fn refresh_ioprio(&mut self, id: QueueId, ioprio: IoPrio) {
+        if self.queue(id).ioprio_stale {
+            self.queue_mut(id).take_ioprio(ioprio);
+        }
+    }
+
+    /// The tenant of `context` is gone: nobody idles for it, its queue is served to the end.
+    pub(super) fn forget(&mut self, requests: &Requests, context: ContextId, now: u64) {
+        if self.active_context == Some(context) {
+            self.active_context = None;
+        }
+        if let Some(id) = self.contexts[context.index()].queue.take() {
+            if self.active == Some(id) {
+                self.expire(requests, now, Residual::Drop);
+            }
+            self.leave(requests, id, now);
+        }
+    }
+
+    /// One context less uses `id`, and the queues `id` was to be merged into.
+    pub(super) fn leave(&mut self, requests: &Requests, id: QueueId, now: u64) {
+        let mut link = self.queue(id).merge_into;
+        for _ in 0..CHAIN_MAX {
+            let Some(target) = link else { break };
+            link = self.queue(target).merge_into;
+            self.drop_user(requests, target, now);
+        }
+        self.drop_user(requests, id, now);
+    }
+
+    pub(super) fn drop_user(&mut self, requests: &Requests, id: QueueId, now: u64) {
+        let queue = self.queue_mut(id);
+        debug_assert!(queue.users > 0, "left more often than joined");
+        queue.users = queue.users.saturating_sub(1);
+        self.reap(requests, id, now);
+    }
+
+    /// Free a sync queue that nobody uses and that has nothing queued or dispatched.
+    #[inline]
+    pub(super) fn reap(&mut self, requests: &Requests, id: QueueId, now: u64) {
+        let queue = self.queue(id);
+        if queue.users > 0 || !queue.sync || queue.dispatched > 0 || !queue.is_empty() {
+            return;
+        }
+        if id == QueueId::OVERFLOW || !queue.taken {
+            return;
+        }
+        if self.active == Some(id) {
+            self.expire(requests, now, Residual::Drop);
+        }
+        debug_assert!(!self.queue(id).is_busy(), "an empty queue waits for a turn");
+        *self.queue_mut(id) = Queue::FREE;
+        self.free.push(id);
+    }
+
+    // Requests in a queue.
+
+    /// Add `rq` to `id` by sector. A request at the very same sector goes to the device first, as on a kernel.
+    #[inline]
+    pub(super) fn add(&mut self, env: &mut crate::elevator::Env<'_>, id: QueueId, rq: RequestId, now: u64) {
+        let requests = env.requests;
+        let sector = requests[rq].sector;
+        // At most one: the tree never holds two requests of one sector.
+        if let Some(alias) = self.queues[id.index()].sorted.find(&self.sectors, sector) {
+            self.take(requests, id, alias);
+            env.dispatch.place(requests, alias, crate::elevator::Placement::Sorted);
+        }
+        self.queues[id.index()].sorted.insert(&mut self.sectors, rq, sector);
+        self.queued += 1;
+        if !self.queue(id).is_busy() {
+            self.enter_round(id, now);
+        }
+        let next = self.best(requests, self.queue(id).next, Some(rq), self.head);
+        self.queue_mut(id).next = next;
+        self.update_position(requests, id);
+    }
+
+    /// Remove `rq` from `id` for the device.
+    #[inline]
+    pub(super) fn take(&mut self, requests: &Requests, id: QueueId, rq: RequestId) {
+        let next = self.next_after(requests, id, rq);
+        let sync = self.queue(id).sync;
+        self.queue_mut(id).next = next;
+        self.queue_mut(id).dispatched += 1;
+        self.in_flight[usize::from(sync)] += 1;
+        self.unlink(requests, id, rq);
+    }
+
+    /// Forget `rq`, which is no longer `id`'s next one (or was its last).
+    pub(super) fn unlink(&mut self, requests: &Requests, id: QueueId, rq: RequestId) {
+        let queue = &mut self.queues[id.index()];
+        queue.sorted.remove(&mut self.sectors, rq);
+        queue.fifo.remove(&mut self.ages, rq);
+        queue.meta_queued -= u32::from(requests[rq].flags.contains(Flags::META));
+        self.held[rq.index()].queued = false;
+        self.queued -= 1;
+        if self.queue(id).is_empty() {
+            self.leave_position(id);
+            if self.profile.trees == Trees::Single {
+                self.leave_round(id);
+            }
+        }
+    }
+
+    /// The oldest request if its time has come; asked once in a slice.
+    #[inline]
+    pub(super) fn overdue(&mut self, id: QueueId, now: u64) -> Option<RequestId> {
+        let queue = &mut self.queues[id.index()];
+        if core::mem::replace(&mut queue.fifo_checked, true) {
+            return None;
+        }
+        queue.fifo.front().filter(|rq| now >= self.held[rq.index()].deadline)
+    }
+
+    // Turns.
+
+    /// The service tree it belongs to now.
+    fn tree_of(&self, id: QueueId) -> usize {
+        let queue = self.queue(id);
+        match (self.profile.trees, queue.class) {
+            (Trees::Single, _) => 0,
+            (Trees::Workloads, IoClass::Idle) => IDLE_TREE,
+            (Trees::Workloads, IoClass::BestEffort) => queue.kind() as usize,
+            (Trees::Workloads, IoClass::RealTime) => 3 + queue.kind() as usize,
+        }
+    }
+
+    /// The service tree a busy queue waits in.
+    #[inline]
+    pub(super) fn tree_holding(&self, id: QueueId) -> Option<&Tree<QueueId>> {
+        self.trees.get(usize::from(self.queue(id).tree))
+    }
+
+    /// A queue got its first request.
+    fn enter_round(&mut self, id: QueueId, now: u64) {
+        let rt = self.queue(id).class == IoClass::RealTime;
+        self.queue_mut(id).counted_rt = rt;
+        self.busy_rt += u32::from(rt);
+        match self.profile.trees {
+            Trees::Single => {
+                self.busy += 1;
+                self.place(id, now, Turn::InOrder);
+            }
+            // The group counts a queue only once it is in; see `slice_offset`.
+            Trees::Workloads => {
+                self.place(id, now, Turn::InOrder);
+                self.busy += 1;
+            }
+        }
+    }
+
+    pub(super) fn leave_round(&mut self, id: QueueId) {
+        let Some(tree) = self.trees.get_mut(usize::from(self.queues[id.index()].tree)) else { return };
+        tree.remove(&mut self.turns, id);
+        let queue = self.queue_mut(id);
+        queue.tree = NOWHERE;
+        let rt = core::mem::take(&mut queue.counted_rt);
+        self.busy_rt -= u32::from(rt);
+        self.busy -= 1;
+        if self.busy == 0 {
+            self.workload.forget_saved();
+        }
+    }
+
+    /// Shorter slices come round sooner: the distance grows with the number of other queues.
+    fn slice_offset(&self, id: QueueId) -> i64 {
+        let queue = self.queue(id);
+        let longest = self.limits.slice[1][0] as i64;
+        let own = self.limits.slice[usize::from(queue.sync)][usize::from(queue.level)] as i64;
+        (i64::from(self.busy) - 1).saturating_mul(longest - own)
+    }
+
+    /// (Re-)file `id` in its service tree.
+    pub(super) fn place(&mut self, id: QueueId, now: u64, turn: Turn) {
+        let tree = self.tree_of(id);
+        let class = self.queue(id).class;
+        let time = now as i64;
+        let key = if class == IoClass::Idle {
+            let last = self.trees[tree].last(&self.turns).filter(|last| *last != id);
+            last.map_or(time, |last| self.queue(last).key).saturating_add(self.limits.idle_class_delay)
+        } else if turn == Turn::InOrder {
+            let residual = core::mem::take(&mut self.queue_mut(id).residual);
+            time.saturating_add(self.slice_offset(id)).saturating_sub(residual)
+        } else if self.profile.trees == Trees::Single {
+            -TIME_MAX
+        } else {
+            let first = self.trees[tree].first();
+            first.map_or(time, |first| self.queue(first).key).saturating_sub(self.limits.second)
+        };
+        let key = key.clamp(-TIME_MAX, TIME_MAX);
+        let rank = if self.profile.trees == Trees::Single { class as i64 } else { 0 };
+        let ranked = rank * CLASS_SPAN + key;
+        let old = usize::from(self.queue(id).tree);
+        if let Some(old_tree) = self.trees.get_mut(old) {
+            if old == tree && self.turns.key(id) == ranked {
+                return;
+            }
+            old_tree.remove(&mut self.turns, id);
+        }
+        self.trees[tree].insert(&mut self.turns, id, ranked);
+        let queue = self.queue_mut(id);
+        queue.key = key;
+        queue.tree = tree as u8;
+    }
+
+    /// `id` gets the device.
+    pub(super) fn activate(&mut self, id: QueueId) {
+        let queue = self.queue_mut(id);
+        queue.slice_end = 0;
+        queue.slice_dispatched = 0;
+        queue.waiting = false;
+        queue.must_dispatch = false;
+        queue.must_allocated = false;
+        queue.fifo_checked = false;
+        queue.slice_new = true;
+        self.timer = None;
+        self.active = Some(id);
+    }
+
+    /// The active queue's turn is over.
+    pub(super) fn expire(&mut self, requests: &Requests, now: u64, residual: Residual) {
+        let Some(id) = self.active.take() else { return };
+        self.timer = None;
+        self.active_context = None;
+        let merges = self.profile.cooperators == Cooperators::MergeAndSplit;
+        let queue = self.queue_mut(id);
+        queue.waiting = false;
+        queue.wait_busy = false;
+        if merges && queue.coop && queue.is_seeky_by_history() {
+            queue.split = true;
+        }
+        if residual == Residual::Keep && !queue.slice_new {
+            queue.residual = queue.slice_end as i64 - now as i64;
+        }
+        self.workload.save(now);
+        if !self.queue(id).is_busy() {
+            return;
+        }
+        if self.queue(id).is_empty() {
+            self.leave_round(id);
+        } else {
+            self.place(id, now, Turn::InOrder);
+            self.update_position(requests, id);
+        }
+    }
+
+    /// The slice of the active queue begins: its first request completed.
+    pub(super) fn begin_slice(&mut self, id: QueueId, now: u64) {
+        let queue = self.queue(id);
+        let full = self.limits.slice[usize::from(queue.sync)][usize::from(queue.level)];
+        let slice = match self.profile.trees {
+            Trees::Single => full,
+            Trees::Workloads => self.adapted_slice(id, full),
+        };
+        let queue = self.queue_mut(id);
+        queue.slice_new = false;
+        queue.slice_end = now + slice;
+    }
+
+    /// Async requests a queue of `level` may send in a slice while others wait.
+    pub(super) fn async_requests_max(&self, level: u8) -> u64 {
+        2 * self.settings.slice_async_rq * (8 - u64::from(level))
+    }
+}
+
+/// Slices by kind (async, sync) and level: a fifth of the base more or less per level away from 4, in whole ticks.
+pub(super) fn slices(clock: Clock, async_ns: u64, sync_ns: u64) -> [[u64; 8]; 2] {
+    [async_ns, sync_ns].map(|base_ns| {
+        let base = clock.round_up(base_ns);
+        core::array::from_fn(|level| base + base / 5 * 4 - base / 5 * level as u64)
+    })
+}

@@ -1,0 +1,143 @@
+//! The 2.6.34 round: which of the trees is served, for how long, and how long a queue's slice is in it.
+//!
+//! There is one group, the root; its share of the 300 ms is the whole.
+
+use super::Cfq;
+use super::queue::{Kind, QueueId};
+use crate::context::IoClass;
+
+/// The tree being served.
+#[derive(Clone, Copy)]
+pub(super) struct Workload {
+    class: IoClass,
+    kind: Kind,
+    /// Until when; `None`: choose anew.
+    ends: Option<u64>,
+    /// What was left when the last queue expired.
+    saved: Option<u64>,
+    /// [`Kind::SyncNoIdle`]: a request that did not ask to be left alone was served, so the tree is idled on.
+    pub(super) wants_idle: bool,
+    /// Queues usually busy: `[best effort, real time]`; rises fast, falls slowly.
+    average: [u32; 2],
+}
+
+impl Workload {
+    pub(super) const NONE: Workload = Workload {
+        class: IoClass::BestEffort,
+        kind: Kind::Async,
+        ends: None,
+        saved: None,
+        wants_idle: false,
+        average: [0; 2],
+    };
+
+    #[inline]
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// A queue expires: the workload's time stands still until the next one is chosen.
+    #[inline]
+    pub(super) fn save(&mut self, now: u64) {
+        self.saved = self.ends.and_then(|ends| ends.checked_sub(now)).filter(|left| *left > 0);
+    }
+
+    /// The group is empty: its workload is over.
+    #[inline]
+    pub(super) fn forget_saved(&mut self) {
+        self.saved = None;
+    }
+}
+
+/// First tree and place of the average of a class that has kinds.
+const fn class_index(class: IoClass) -> usize {
+    match class {
+        IoClass::RealTime => 1,
+        IoClass::BestEffort | IoClass::Idle => 0,
+    }
+}
+
+impl Cfq {
+    #[inline]
+    fn tree_len(&self, class: IoClass, kind: Kind) -> u64 {
+        self.trees[3 * class_index(class) + kind as usize].len() as u64
+    }
+
+    /// Busy queues of a class.
+    #[inline]
+    fn busy_of(&self, class: IoClass) -> u64 {
+        [Kind::Async, Kind::SyncNoIdle, Kind::Sync].iter().map(|kind| self.tree_len(class, *kind)).sum()
+    }
+
+    /// Choose the tree to serve (real time first, idle last) and return its first queue.
+    pub(super) fn pick_from_workloads(&mut self, now: u64) -> Option<QueueId> {
+        self.workload.ends = self.workload.saved.map(|left| now + left);
+        self.workload.class = if self.busy_of(IoClass::RealTime) > 0 {
+            IoClass::RealTime
+        } else if self.busy_of(IoClass::BestEffort) > 0 {
+            IoClass::BestEffort
+        } else {
+            self.workload.class = IoClass::Idle;
+            self.workload.ends = Some(now + self.limits.tick);
+            return self.trees[super::queue::TREES - 1].first();
+        };
+        let class = self.workload.class;
+        let goes_on = self.workload.ends.is_some_and(|ends| now <= ends);
+        if !goes_on || self.tree_len(class, self.workload.kind) == 0 {
+            self.workload.kind = self.most_due(class);
+            self.workload.ends = Some(now + self.workload_slice(class, self.workload.kind));
+            self.workload.wants_idle = false;
+        }
+        self.trees[3 * class_index(class) + self.workload.kind as usize].first()
+    }
+
+    /// The kind whose first queue is due first.
+    fn most_due(&self, class: IoClass) -> Kind {
+        let mut best: Option<(i64, Kind)> = None;
+        for kind in [Kind::Async, Kind::SyncNoIdle, Kind::Sync] {
+            let Some(first) = self.trees[3 * class_index(class) + kind as usize].first() else { continue };
+            let key = self.turns.key(first);
+            if best.is_none_or(|(least, _)| key < least) {
+                best = Some((key, kind));
+            }
+        }
+        best.map_or(Kind::SyncNoIdle, |(_, kind)| kind)
+    }
+
+    /// A workload's share of the 300 ms by its share of the class' queues; async time is shorter as async slices are.
+    fn workload_slice(&self, class: IoClass, kind: Kind) -> u64 {
+        let target = self.limits.target_latency;
+        let usual = u64::from(self.workload.average[class_index(class)]);
+        let share = target * self.tree_len(class, kind) / usual.max(self.busy_of(class)).max(1);
+        let slice = if kind == Kind::Async {
+            let async_busy = self.tree_len(IoClass::RealTime, Kind::Async)
+                + self.tree_len(IoClass::BestEffort, Kind::Async);
+            let of_all = target * async_busy / u64::from(self.busy).max(1);
+            share.min(of_all).saturating_mul(self.limits.slice_base[0]) / self.limits.slice_base[1]
+        } else {
+            share.max(2 * self.limits.slice_idle)
+        };
+        slice.max(2 * self.limits.tick)
+    }
+
+    /// `low_latency`: a slice such that a round over the usual number of queues takes 300 ms, down to two idle waits.
+    pub(super) fn adapted_slice(&mut self, id: QueueId, full: u64) -> u64 {
+        if self.settings.low_latency == 0 {
+            return full;
+        }
+        let class = self.queue(id).class;
+        let busy = self.busy_of(if class == IoClass::RealTime { class } else { IoClass::BestEffort }) as u32;
+        let average = &mut self.workload.average[class_index(class)];
+        let (low, high) = ((*average).min(busy), (*average).max(busy));
+        *average = (3 * high + low + 2) / 4;
+        let target = self.limits.target_latency;
+        let base = self.limits.slice_base[1];
+        let round = base.saturating_mul(u64::from(*average));
+        if round <= target {
+            return full;
+        }
+        // Saturating: only settings of many days get there, where the exact length does not matter.
+        let least = full.min((2 * self.limits.slice_idle).saturating_mul(full) / base);
+        (full.saturating_mul(target) / round).max(least)
+    }
+}
