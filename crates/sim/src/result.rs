@@ -198,10 +198,21 @@ impl RunResult {
 
     /// Bytes per second of all jobs over the time any of them was counted.
     pub fn bandwidth(&self) -> f64 {
+        let bytes: u64 = self.processes.iter().map(JobResult::bytes).sum();
+        bytes as f64 * 1e9 / self.counted_ns() as f64
+    }
+
+    /// The time in which any job was counted, nanoseconds; at least 1.
+    fn counted_ns(&self) -> u64 {
         let start = self.processes.iter().map(|p| p.started_ns).min().unwrap_or(0);
         let end = self.processes.iter().map(|p| p.ended_ns).max().unwrap_or(0);
-        let bytes: u64 = self.processes.iter().map(JobResult::bytes).sum();
-        bytes as f64 * 1e9 / (end - start).max(1) as f64
+        (end - start).max(1)
+    }
+
+    /// I/Os per second of all jobs over the time any of them was counted.
+    pub fn iops(&self) -> f64 {
+        let ios: u64 = self.processes.iter().map(JobResult::ios).sum();
+        ios as f64 * 1e9 / self.counted_ns() as f64
     }
 
     /// Share of the run with a request in the device, 0 to 1.
