@@ -31,6 +31,8 @@ pub fn best(text: impl AsRef<str>) -> Cell {
 
 enum Row {
     Cells(Vec<Cell>),
+    /// Words, and one text above the columns from the first to the second number.
+    Head(Vec<Cell>, (usize, usize), String),
     Text(String),
 }
 
@@ -44,6 +46,11 @@ impl Grid {
     /// Add a row of cells.
     pub fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(Row::Cells(cells));
+    }
+
+    /// Add a row of heads, with `text` above the columns `from` to `to`, whose own cells stay empty.
+    pub fn head(&mut self, cells: Vec<Cell>, (from, to): (usize, usize), text: impl Into<String>) {
+        self.rows.push(Row::Head(cells, (from, to), text.into()));
     }
 
     /// Add a line of text across all columns.
@@ -64,9 +71,17 @@ impl Grid {
             let mut line = String::new();
             match row {
                 Row::Text(text) => line.push_str(text),
-                Row::Cells(cells) => {
+                Row::Cells(cells) | Row::Head(cells, ..) => {
                     for (column, cell) in cells.iter().enumerate() {
-                        if column == 0 {
+                        if let Row::Head(_, (from, to), text) = row
+                            && (*from..=*to).contains(&column)
+                        {
+                            if column == *from {
+                                let width = widths[*from..=*to].iter().sum::<usize>() + GAP * (to - from);
+                                line.push_str(&" ".repeat(GAP));
+                                line.push_str(&bracket(text, width));
+                            }
+                        } else if column == 0 {
                             if length(&cell.text) > first_max {
                                 out.push_str(&cell.text);
                                 out.push('\n');
@@ -89,7 +104,7 @@ impl Grid {
 
     fn cells(&self) -> impl Iterator<Item = &Vec<Cell>> {
         self.rows.iter().filter_map(|row| match row {
-            Row::Cells(cells) => Some(cells),
+            Row::Cells(cells) | Row::Head(cells, ..) => Some(cells),
             Row::Text(_) => None,
         })
     }
@@ -118,6 +133,12 @@ impl Grid {
         }
         widths
     }
+}
+
+/// `--- text ---`, over columns that belong together.
+fn bracket(text: &str, width: usize) -> String {
+    let dashes = width.saturating_sub(length(text) + 2);
+    format!("{} {text} {}", "-".repeat(dashes / 2), "-".repeat(dashes - dashes / 2))
 }
 
 fn aligned(cell: &Cell, width: usize, fraction: usize, style: Style) -> String {
@@ -172,6 +193,15 @@ mod tests {
         grid.row(vec![word("cfq"), number("-")]);
         let text = grid.render(Style::Plain, 0);
         assert_eq!(text, "            MiB/s\nnoop         1.25\ndeadline  *123\ncfq          -\n");
+    }
+
+    #[test]
+    fn a_head_spans_its_columns() {
+        let mut grid = Grid::default();
+        grid.head(["", "a", "", "", "b"].map(word).into(), (2, 3), "time");
+        grid.row(vec![word("x"), number("1"), number("12345"), number("12345"), number("2")]);
+        let text = grid.render(Style::Plain, 0);
+        assert_eq!(text, "   a  --- time ---  b\nx  1  12345  12345  2\n");
     }
 
     #[test]

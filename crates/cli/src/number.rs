@@ -14,19 +14,6 @@ pub fn short(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// With commas between thousands.
-pub fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
-}
-
 /// A size in the largest unit that shows it without rounding: `4 KiB`, `1536 B`.
 pub fn bytes(value: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
@@ -66,10 +53,6 @@ mod tests {
         assert_eq!(
             (bytes(4096), bytes(1 << 30), bytes(1536), bytes(0)),
             ("4 KiB".into(), "1 GiB".into(), "1536 B".into(), "0 B".into())
-        );
-        assert_eq!(
-            (grouped(1), grouped(1000), grouped(1_234_567)),
-            ("1".into(), "1,000".into(), "1,234,567".into())
         );
         assert_eq!((seconds(30_000_000_000), seconds(1_250_000_000)), ("30 s".into(), "1.25 s".into()));
     }

@@ -83,9 +83,10 @@ fn block(case: &Case, runs: &[RunResult], units: &Units, style: Style) -> String
     let names: Vec<String> = runs.iter().map(|r| format!("  {}", r.scheduler)).collect();
     let first = names.iter().map(|n| length(n)).max().unwrap_or(0);
     let mut grid = Grid::default();
-    grid.row(["", "bandwidth", "IOPS", "mean", "p50", "p99", "p99.9", "max", "share"].map(word).into());
     let (bandwidth, latency) = (units.bandwidth.1, units.latency.1);
-    grid.row(["", bandwidth, "1/s", latency, latency, latency, latency, latency, "%"].map(word).into());
+    let heads = ["", "bandwidth", "IOPS", "", "", "", "", "", "device"].map(word).into();
+    grid.head(heads, (3, 7), format!("completion latency, {latency}"));
+    grid.row(["", bandwidth, "1/s", "mean", "p50", "p99", "p99.9", "max", "time %"].map(word).into());
     let jobs: Vec<Vec<JobResult>> = runs.iter().map(RunResult::jobs).collect();
     for index in 0..jobs.first().map_or(0, Vec::len) {
         let column: Vec<&JobResult> = jobs.iter().filter_map(|j| j.get(index)).collect();
@@ -186,8 +187,8 @@ fn latency_columns(latencies: &[&Latency], units: &Units) -> Vec<Vec<Cell>> {
 /// One line per scheduler over all jobs.
 fn totals(runs: &[RunResult], names: &[String], units: &Units, style: Style, first: usize) -> String {
     let mut grid = Grid::default();
-    grid.row(["", "bandwidth", "IOPS", "device busy", "Jain index", "simulated"].map(word).into());
-    grid.row(["", units.bandwidth.1, "1/s", "%", "device time", "s"].map(word).into());
+    grid.row(["", "bandwidth", "IOPS", "device", "Jain index of", "simulated"].map(word).into());
+    grid.row(["", units.bandwidth.1, "1/s", "busy %", "device time", "s"].map(word).into());
     let processes = runs.first().map_or(0, |r| r.processes.len()) as u64;
     grid.text(format!("{} ({})", style.bold("all jobs"), count(processes, "process", "processes")));
     let fixed = |digits: usize, figure: fn(&RunResult) -> f64| -> Vec<Cell> {

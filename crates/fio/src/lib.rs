@@ -41,8 +41,8 @@ pub use expand::{Expansion, FileId, FileInfo, Process, expand};
 pub use job::*;
 pub use parse::{Parsed, Refused, parse};
 pub use source::{
-    MAX_BYTES, MAX_DIAGNOSTICS, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_LINE_BYTES, MAX_PROCESSES, MAX_SECTIONS,
-    ParseOptions, Source,
+    MAX_BYTES, MAX_DIAGNOSTICS, MAX_FILES, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_LINE_BYTES, MAX_PROCESSES,
+    MAX_SECTIONS, ParseOptions, Source,
 };
 pub use table::EngineFamily;
 pub use values::Amount;

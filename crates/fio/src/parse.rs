@@ -7,7 +7,7 @@ use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::job::Job;
 use crate::sections::{OptionLine, Section, Splitter, shorten};
 use crate::settings::Settings;
-use crate::source::{MAX_DIAGNOSTICS, MAX_PROCESSES, ParseOptions, Source};
+use crate::source::{MAX_DIAGNOSTICS, MAX_FILES, MAX_PROCESSES, ParseOptions, Source};
 use crate::table;
 
 /// A job that cannot be simulated.
@@ -70,6 +70,7 @@ struct Assembly {
     parsed: Parsed,
     found: Vec<Diagnostic>,
     threads: u32,
+    files: u64,
     group_id: u32,
     jobs_in_group: u32,
     job_names: Vec<String>,
@@ -108,6 +109,12 @@ impl Assembly {
             self.found.push(Diagnostic::error(job.place.clone(), message));
             self.threads = 0;
         }
+        self.files += u64::from(job.numjobs) * u64::from(job.files.count);
+        if self.files > MAX_FILES {
+            let message = format!("more than {MAX_FILES} files up to job '{}'", job.name);
+            self.found.push(Diagnostic::error(job.place.clone(), message));
+            self.files = 0;
+        }
         self.job_names.push(job.name.clone());
         self.file_away(job, remarks);
     }
@@ -139,13 +146,13 @@ impl Assembly {
     }
 
     fn file_away(&mut self, job: Job, remarks: Vec<Diagnostic>) {
-        let mut reasons = Vec::new();
-        for remark in remarks {
-            match remark.severity {
-                Severity::Refusal => reasons.push(remark),
-                Severity::Warning | Severity::Error => self.found.push(remark),
-            }
+        let (reasons, mut remarks): (Vec<_>, Vec<_>) =
+            remarks.into_iter().partition(|remark| remark.severity == Severity::Refusal);
+        if !reasons.is_empty() {
+            // How a job would differ is no matter when it does not run at all.
+            remarks.retain(|remark| remark.severity == Severity::Error);
         }
+        self.found.append(&mut remarks);
         if reasons.is_empty() {
             self.parsed.jobs.push(job);
         } else {

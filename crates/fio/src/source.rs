@@ -15,6 +15,8 @@ pub const MAX_INCLUDES: u32 = 256;
 pub const MAX_SECTIONS: usize = 4096;
 /// Processes of all jobs: fio's own limit.
 pub const MAX_PROCESSES: u32 = 4096;
+/// Files of all processes.
+pub const MAX_FILES: u64 = 1 << 20;
 /// Remarks kept; one more says that there were more.
 pub const MAX_DIAGNOSTICS: usize = 100;
 

@@ -39,6 +39,9 @@ fn line(expansion: &Expansion, process: usize, io: Io) -> String {
 
 fn jobs(arguments: &str) -> Vec<Job> {
     let arguments: Vec<_> = ["--name=a"].into_iter().chain(arguments.split_whitespace()).collect();
+    // The null engine of the recordings is synchronous at depth 1 and asynchronous above.
+    let deep = arguments.iter().any(|argument| argument.starts_with("--iodepth"));
+    let arguments: Vec<_> = arguments.into_iter().chain(deep.then_some("--ioengine=libaio")).collect();
     parse_command_line(&arguments, false).expect("a case parses").jobs
 }
 

@@ -155,8 +155,13 @@ impl BlockLayer {
         operation.left -= 1;
         if operation.left == 0 {
             self.done.push_back(Done { op, owner: operation.owner, at_ns: now });
-            self.free_ops.push(op);
         }
+    }
+
+    /// Its owner knows that it is done: the number may be used again.
+    pub(crate) fn forget_op(&mut self, op: OpId) {
+        debug_assert_eq!(self.ops[op.0 as usize].left, 0);
+        self.free_ops.push(op);
     }
 
     /// Submit one bio of `op`. `false`: no request slot; the task is on the wait list and has to come back with `again` when
@@ -282,14 +287,13 @@ impl BlockLayer {
             self.stats.ticks_ns[usize::from(request.op != Op::Read)] += now - request.start_ns.min(now);
         }
         let mut queue_done = std::mem::take(&mut self.done);
-        let (ops, free_ops) = (&mut self.ops, &mut self.free_ops);
+        let ops = &mut self.ops;
         self.queue.complete(rq, now, |cookie| {
             let op = OpId(cookie as u32);
             let operation = &mut ops[cookie as usize];
             operation.left -= 1;
             if operation.left == 0 {
                 queue_done.push_back(Done { op, owner: operation.owner, at_ns: now });
-                free_ops.push(op);
             }
         });
         self.done = queue_done;

@@ -51,7 +51,7 @@ struct TaskState {
 pub struct OpId(pub(crate) u32);
 
 impl OpId {
-    /// A small number: operations under way at the same time have different ones.
+    /// A small number: operations that are under way or not yet collected have different ones.
     pub fn number(self) -> usize {
         self.0 as usize
     }
@@ -89,8 +89,13 @@ impl Machine {
         self.tasks[task.0].context
     }
 
-    pub(crate) fn completions(&mut self, task: TaskId) -> &mut VecDeque<OpDone> {
-        &mut self.tasks[task.0].completions
+    /// Take the task's oldest finished operation, or the one called `op`.
+    pub(crate) fn take_completion(&mut self, task: TaskId, op: Option<OpId>) -> Option<OpDone> {
+        let completions = &mut self.tasks[task.0].completions;
+        let at = op.map_or(Some(0), |op| completions.iter().position(|d| d.op == op))?;
+        let done = completions.remove(at)?;
+        self.block.forget_op(done.op);
+        Some(done)
     }
 
     /// Let the block layer offer the device what it has, and hand out what is done.
@@ -108,6 +113,7 @@ impl Machine {
                     self.wake(task);
                 }
                 crate::block::Owner::Pages(io) => {
+                    self.block.forget_op(done.op);
                     for task in self.kernel.pages_done(io) {
                         self.wake(task);
                     }

@@ -58,7 +58,11 @@ impl fmt::Display for LabError {
             LabError::Setup(error) => error.fmt(f),
             LabError::NoJobs => write!(f, "there is no job to run"),
             LabError::Stuck { at_ns } => {
-                write!(f, "internal error: the simulation stands still at {} s; please report it", *at_ns as f64 / 1e9)
+                write!(
+                    f,
+                    "internal error: the simulation stands still at {} s; please report it",
+                    *at_ns as f64 / 1e9
+                )
             }
         }
     }

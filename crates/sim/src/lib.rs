@@ -8,6 +8,6 @@ pub mod kernel;
 pub mod lab;
 pub mod program;
 pub mod result;
+pub mod scenario;
 pub mod scheduler;
 pub mod stats;
-pub mod scenario;

@@ -138,7 +138,11 @@ fn find_profile(descriptor: &'static Descriptor, profile: &str) -> Result<&'stat
     descriptor.profiles.iter().find(|p| **p == profile).copied().ok_or_else(|| SchedulerError {
         word: profile.to_owned(),
         message: format!("{} has no profile '{profile}'", descriptor.name),
-        allowed: if descriptor.profiles.is_empty() { "none".to_owned() } else { descriptor.profiles.join(", ") },
+        allowed: if descriptor.profiles.is_empty() {
+            "none".to_owned()
+        } else {
+            descriptor.profiles.join(", ")
+        },
         nearest: nearest(profile, descriptor.profiles.iter().copied()),
     })
 }

@@ -205,7 +205,10 @@ mod tests {
     fn percentiles_take_the_first_bucket_that_covers_them() {
         let mut latency = Latency::new();
         (1..=100).for_each(|ns| latency.record(ns));
-        assert_eq!((latency.percentile_ns(1.0), latency.percentile_ns(50.0), latency.percentile_ns(99.0)), (1, 50, 99));
+        assert_eq!(
+            (latency.percentile_ns(1.0), latency.percentile_ns(50.0), latency.percentile_ns(99.0)),
+            (1, 50, 99)
+        );
         assert_eq!((latency.percentile_ns(99.5), latency.percentile_ns(100.0)), (100, 100));
         assert_eq!(latency.mean_ns(), 50.5);
         assert!((latency.stddev_ns() - 29.011).abs() < 0.001);

@@ -93,12 +93,11 @@ fn verify(r: &mut Reader<'_>, job: &Job) -> bool {
 /// What contradicts itself.
 fn check(r: &mut Reader<'_>, job: &Job) {
     let min_block = job.min_block_bytes();
-    if let Some(crate::values::Amount::Bytes(size)) = job.extent.size {
-        if size < min_block {
-            let message =
-                format!("size of {size} bytes is smaller than the smallest block of {min_block} bytes");
-            r.found.push(Diagnostic::error(r.place("size"), message).with_word("size"));
-        }
+    if let Some(crate::values::Amount::Bytes(size)) = job.extent.size
+        && size < min_block
+    {
+        let message = format!("size of {size} bytes is smaller than the smallest block of {min_block} bytes");
+        r.found.push(Diagnostic::error(r.place("size"), message).with_word("size"));
     }
     if r.is_set("time_based") && r.flag("time_based", false) && job.schedule.runtime_us == 0 {
         r.warn("time_based", "'time_based' needs runtime=; it is ignored, as in fio");

@@ -3,7 +3,7 @@
 use crate::job::{Direction, Distribution, Generator, Job, Sequencer};
 use crate::offsets::layout::FileSpace;
 use crate::offsets::lfsr::Lfsr;
-use crate::offsets::random_map::RandomMap;
+use crate::offsets::random_map::{MAP_BLOCKS_MAX, RandomMap};
 use crate::offsets::rng::Rng;
 use crate::offsets::skew::Skew;
 use crate::offsets::zones;
@@ -51,6 +51,9 @@ impl Cursor {
             Lfsr::new(blocks, block_seed).ok_or("random_generator=lfsr cannot start from this seed")
         });
         let map = random && !job.norandommap && lfsr.is_none();
+        if map && blocks > MAP_BLOCKS_MAX {
+            return Err(format!("a map of {blocks} blocks is too large: use norandommap or larger blocks"));
+        }
         let mut cursor = Self {
             last_end: [space.offset_bytes; 3],
             last_start: [None; 3],
@@ -105,10 +108,8 @@ impl Cursor {
             let percent = job.random_percent[i];
             percent == 100 || draws.sequential_or_random[i].between(1, 100) <= u64::from(percent)
         };
-        if !go_random {
-            if let Some(offset) = self.sequential(job, i) {
-                return Some(sequential(offset));
-            }
+        if !go_random && let Some(offset) = self.sequential(job, i) {
+            return Some(sequential(offset));
         }
         let block = self.random_block(job, direction, draws).or_else(|| {
             // A timed job starts its map over; the generator goes on.

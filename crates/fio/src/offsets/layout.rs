@@ -66,9 +66,6 @@ impl Layout {
                     blocks_left_over = blocks_left_over.saturating_sub(1);
                     per_file + extra
                 }
-                (fixed, _) if real == fixed || found.is_none() || !is_device(path) => {
-                    fixed.checked_sub(offset).ok_or_else(behind)?
-                }
                 (fixed, _) => fixed.checked_sub(offset).ok_or_else(behind)?,
             };
             if let Some(Amount::Percent(percent)) =

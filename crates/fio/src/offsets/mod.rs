@@ -9,6 +9,7 @@
 //! | zipf, pareto, normal | `skew`, seeded through `path_hash` |
 //! | `random_generator=lfsr` | `lfsr` |
 //! | block sizes | `lengths` |
+//! | gaps of `rate_process=poisson` | `gaps` |
 //! | zones of `random_distribution=zoned` | `zones` |
 //! | one file's position, map and distribution | `cursor` |
 //! | the whole: passes, directions, files, syncs | `stream` |
@@ -16,6 +17,7 @@
 //! Every module is checked against streams recorded from fio 3.33 (`tests/vectors`).
 
 mod cursor;
+mod gaps;
 mod layout;
 mod lengths;
 mod lfsr;
@@ -27,8 +29,9 @@ mod skew;
 mod stream;
 mod zones;
 
+pub use gaps::poisson_gap_us;
 pub use layout::{FileSpace, Layout};
-pub use random_map::RandomMap;
+pub use random_map::{MAP_BLOCKS_MAX, RandomMap};
 pub use rng::Rng;
 pub use seeds::Seeds;
 pub use stream::{Io, IoKind, Stream};

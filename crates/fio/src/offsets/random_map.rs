@@ -2,6 +2,9 @@
 //!
 //! Finding the next free block reads at most two words per level, so O(log₆₄ n).
 
+/// Most blocks of a map (a map of 2 GiB): enough for 64 TiB in blocks of 4 KiB.
+pub const MAP_BLOCKS_MAX: u64 = 1 << 34;
+
 /// A set of blocks.
 #[derive(Clone, Debug)]
 pub struct RandomMap {

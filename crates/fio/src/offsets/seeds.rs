@@ -21,14 +21,14 @@ enum Slot {
     Block = 6,
     SequentialOrRandom = 10,
     StartDelay = 13,
-    Poisson = 14,
-    Zone = 15,
-    PoissonWrite = 16,
-    PoissonTrim = 17,
-    CommandPriority = 18,
+    Poisson = 15,
+    Zone = 16,
+    PoissonWrite = 17,
+    PoissonTrim = 18,
+    CommandPriority = 19,
 }
 
-const SLOTS: usize = 20;
+const SLOTS: usize = 21;
 
 /// The seeds of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Seeds {
         [Slot::Poisson, Slot::PoissonWrite, Slot::PoissonTrim].map(|slot| Rng::taus88(self.seed(slot)))
     }
 
-    /// The coin of `cmdprio_percentage`.
+    /// The coin of `cmdprio_percentage`: an I/O has the priority when `between(0, 99)` is below the percentage.
     pub fn command_priority(&self) -> Rng {
         Rng::taus88(self.seed(Slot::CommandPriority))
     }

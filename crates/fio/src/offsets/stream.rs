@@ -8,6 +8,7 @@ use crate::offsets::lengths::length;
 use crate::offsets::path_hash::path_hash;
 use crate::offsets::rng::Rng;
 use crate::offsets::seeds::Seeds;
+use crate::table::EngineFamily;
 
 /// What an I/O is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -178,10 +179,10 @@ impl Stream {
             if !self.progress.running && !self.begin_pass() {
                 return None;
             }
-            if !self.pass_is_over() {
-                if let Some(io) = self.issue(direction) {
-                    return Some(io);
-                }
+            if !self.pass_is_over()
+                && let Some(io) = self.issue(direction)
+            {
+                return Some(io);
             }
             self.progress.running = false;
             self.progress.finished |= self.progress.pass_bytes == 0;
@@ -191,6 +192,11 @@ impl Stream {
     /// The files, as laid out.
     pub fn files(&self) -> impl Iterator<Item = &crate::offsets::FileSpace> {
         self.cursors.iter().map(|cursor| &cursor.space)
+    }
+
+    /// The process's seeds, for streams its host draws from: [`Seeds::poisson`], [`Seeds::command_priority`].
+    pub fn seeds(&self) -> &Seeds {
+        &self.seeds
     }
 
     /// I/Os handed out so far, read, write and trim.
@@ -272,6 +278,10 @@ impl Stream {
         if counted >= self.amount().saturating_mul(job.extent.loops) || self.number_exceeded() {
             return true;
         }
+        // fio counts the bytes of a pass only for I/O that is queued: a synchronous job goes on until it finds no more.
+        if job.submission.family != EngineFamily::Async {
+            return false;
+        }
         let mut limit = self.pass_bytes;
         if job.access.writes && job.access.random && job.norandommap {
             limit = limit.max(self.io_size_bytes);
@@ -351,7 +361,7 @@ impl Stream {
         if self.last_was_sync || !self.job.access.writes || writes == 0 {
             return None;
         }
-        let due = |every: u64| every > 0 && writes % every == 0;
+        let due = |every: u64| every > 0 && writes.is_multiple_of(every);
         match self.job.durability {
             durability if due(durability.fsync_writes) => Some(IoKind::Sync),
             durability if due(durability.fdatasync_writes) => Some(IoKind::DataSync),

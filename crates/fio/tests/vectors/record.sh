@@ -27,6 +27,7 @@ for line in sys.stdin:
         print(file, kinds[ddir], *([] if ddir in "34" else [off, length]), file=out[pid])
 '
     for process in process.*; do
+        [ -e "$process" ] || { echo 'process 0 4294967295'; continue; } # no I/O at all
         echo "process $(wc -l < "$process") $(cksum < "$process" | cut -d' ' -f1)"
         head -n 200 "$process"
     done > "$here/$name.txt"

@@ -71,7 +71,9 @@ impl ArraySpec {
         let line_sectors = fields.integer("cache.line_kib", 1, 1024)? * 2;
         let cache_lines = fields.integer("cache.size_mib", 1, 1 << 20)? * 2048 / line_sectors;
         if cache_lines > CACHE_LINES_MAX {
-            let message = format!("cache.size_mib makes {cache_lines} lines; at most {CACHE_LINES_MAX}: use longer lines");
+            let message = format!(
+                "cache.size_mib makes {cache_lines} lines; at most {CACHE_LINES_MAX}: use longer lines"
+            );
             return Err(fields.error("cache.size_mib", message));
         }
         let cache_lines = (cache_lines as usize).max(WAYS);
@@ -175,10 +177,17 @@ struct Stream {
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// A read's data is ready for the link.
-    Ready { tag: u32, sectors: u32 },
-    Done { tag: u32 },
+    Ready {
+        tag: u32,
+        sectors: u32,
+    },
+    Done {
+        tag: u32,
+    },
     /// The active half has held data for as long as it may.
-    Timer { since: u64 },
+    Timer {
+        since: u64,
+    },
     /// The other half is written out.
     Drained,
     /// Room for the first blocked write.
@@ -250,7 +259,8 @@ impl Array {
     }
 
     fn admit_blocked(&mut self, now: u64) {
-        while let Some(command) = self.blocked.front().copied().filter(|command| self.has_room(command, now)) {
+        while let Some(command) = self.blocked.front().copied().filter(|command| self.has_room(command, now))
+        {
             self.blocked.pop_front();
             self.accept_write(command, now);
         }
@@ -357,7 +367,8 @@ impl Array {
             return;
         }
         self.clock += 1;
-        let Some(index) = self.streams.iter().position(|stream| stream.next == sector && stream.used > 0) else {
+        let Some(index) = self.streams.iter().position(|stream| stream.next == sector && stream.used > 0)
+        else {
             let oldest = (0..self.streams.len()).min_by_key(|&index| self.streams[index].used).unwrap_or(0);
             let fresh = Stream { next: end, end, previous_end: end, used: self.clock, ..Stream::default() };
             self.streams[oldest] = fresh;

@@ -119,9 +119,8 @@ impl FlashSpec {
             + (self.gc.write_amplification - 1.0) * page_ns
             + self.erase_ns * self.gc.write_amplification / self.block_pages as f64;
         let drain = f64::from(self.dies) * self.page_bytes as f64 / per_page.max(1.0) * 1e3;
-        let one = self.read_delay_ns as f64
-            + self.sense_ns
-            + (self.channel.ns(4096) + self.link.ns(4096)) as f64;
+        let one =
+            self.read_delay_ns as f64 + self.sense_ns + (self.channel.ns(4096) + self.link.ns(4096)) as f64;
         let peak = f64::from(self.dies) * 1e9 / self.sense_ns.max(1.0);
         vec![
             ("write amplification", format!("{:.2}", self.gc.write_amplification)),
@@ -295,9 +294,8 @@ impl Flash {
         let length = end - start;
         self.link_in_free_at = now.max(self.link_in_free_at) + self.spec.link.ns(length);
         let pages_4k = length.div_ceil(4096);
-        let arrived = self.link_in_free_at
-            + self.spec.write_delay_ns
-            + pages_4k * self.spec.write_delay_per_4k_ns;
+        let arrived =
+            self.link_in_free_at + self.spec.write_delay_ns + pages_4k * self.spec.write_delay_per_4k_ns;
         self.buffered += length;
         self.open += length;
         while self.open >= self.spec.page_bytes {
@@ -409,7 +407,9 @@ impl Device for Flash {
     fn advance(&mut self, now: u64, done: &mut Vec<Completion>) {
         loop {
             let event_at = self.events.next_at().unwrap_or(u64::MAX);
-            if let Some(first) = self.link_out.front().copied().filter(|c| c.at_ns <= now && c.at_ns <= event_at) {
+            if let Some(first) =
+                self.link_out.front().copied().filter(|c| c.at_ns <= now && c.at_ns <= event_at)
+            {
                 self.link_out.pop_front();
                 self.complete(first, done);
                 continue;

@@ -68,22 +68,17 @@ impl Sys {
 
     /// The next finished operation of this task.
     pub async fn next_completion(&self) -> OpDone {
-        self.wait(|machine, task| machine.completions(task).pop_front()).await
+        self.wait(|machine, task| machine.take_completion(task, None)).await
     }
 
     /// The next finished operation, if there is one already.
     pub fn try_completion(&self) -> Option<OpDone> {
-        self.machine.borrow_mut().completions(self.task).pop_front()
+        self.machine.borrow_mut().take_completion(self.task, None)
     }
 
     /// Wait for one operation of this task; others stay to be collected.
     async fn completion_of(&self, op: OpId) -> u64 {
-        self.wait(|machine, task| {
-            let done = machine.completions(task);
-            let at = done.iter().position(|d| d.op == op)?;
-            done.remove(at).map(|d| d.at_ns)
-        })
-        .await
+        self.wait(|machine, task| machine.take_completion(task, Some(op)).map(|d| d.at_ns)).await
     }
 
     // ---- bios -----------------------------------------------------------------------------------------------------------

@@ -333,7 +333,15 @@ impl Process {
             let started = sys.now();
             sys.sleep(sys.cpu_per_io_ns()).await;
             self.transfer(sys, &io).await;
-            self.record(&InFlight { direction: io.direction, bytes: io.bytes, started_ns: started, issued_ns: started }, sys.now());
+            self.record(
+                &InFlight {
+                    direction: io.direction,
+                    bytes: io.bytes,
+                    started_ns: started,
+                    issued_ns: started,
+                },
+                sys.now(),
+            );
             if started >= self.result.started_ns {
                 self.result.count_depth(1);
             }
@@ -366,7 +374,8 @@ impl Process {
     // ---- depth N ----------------------------------------------------------------------------------------------------------
 
     async fn run_queued(&mut self, sys: &Sys) {
-        let (depth, low) = (self.job.submission.depth, self.job.submission.low.clamp(1, self.job.submission.depth));
+        let (depth, low) =
+            (self.job.submission.depth, self.job.submission.low.clamp(1, self.job.submission.depth));
         let batch = self.job.submission.batch.clamp(1, depth);
         let mut more = true;
         loop {

@@ -57,7 +57,11 @@ impl Pace {
     pub(super) fn before_issue(&self, direction: Direction, now: u64) -> Pause {
         let d = direction.index();
         let due = (self.due[d] >> 32) as u64;
-        if (self.bytes_per_s[d] > 0 || self.iops[d] > 0) && now < due { Pause::DrainUntil(due) } else { Pause::None }
+        if (self.bytes_per_s[d] > 0 || self.iops[d] > 0) && now < due {
+            Pause::DrainUntil(due)
+        } else {
+            Pause::None
+        }
     }
 
     /// An I/O went out: the next one of this direction is due later.

@@ -153,7 +153,8 @@ impl Reader<'_> {
         let mut schedulers = Vec::new();
         for text in &file.schedulers {
             schedulers.push(
-                SchedulerSpec::parse(text.get_ref(), rules.profile).map_err(|e| self.at(text.span(), e.to_string()))?,
+                SchedulerSpec::parse(text.get_ref(), rules.profile)
+                    .map_err(|e| self.at(text.span(), e.to_string()))?,
             );
         }
         if schedulers.is_empty() {
@@ -162,7 +163,11 @@ impl Reader<'_> {
         let runtime_ns = match &file.runtime_s {
             None => None,
             Some(s) if *s.get_ref() > 0.0 && *s.get_ref() <= 86_400.0 => Some((*s.get_ref() * 1e9) as u64),
-            Some(s) => return Err(self.at(s.span(), "runtime_s must be above 0 and at most 86400 (a day)".to_owned())),
+            Some(s) => {
+                return Err(
+                    self.at(s.span(), "runtime_s must be above 0 and at most 86400 (a day)".to_owned())
+                );
+            }
         };
         let mut memory = Memory::default();
         if let Some(mib) = &file.cache_mib {
@@ -178,7 +183,9 @@ impl Reader<'_> {
         }
         let (cases, warnings) = self.cases(&file)?;
         let published = self.published(&file, &schedulers, &cases)?;
-        let name = Path::new(self.origin).file_stem().map_or_else(|| self.origin.to_owned(), |s| s.to_string_lossy().into());
+        let name = Path::new(self.origin)
+            .file_stem()
+            .map_or_else(|| self.origin.to_owned(), |s| s.to_string_lossy().into());
         Ok(Scenario {
             name,
             title: file.title,
@@ -201,7 +208,9 @@ impl Reader<'_> {
         let found = match (self.beside)(name.get_ref()) {
             None => DeviceSpec::load(name.get_ref()),
             Some((origin, Ok(text))) => DeviceSpec::parse(&text, &origin),
-            Some((origin, Err(e))) => return Err(self.at(name.span(), format!("cannot read device '{origin}': {e}"))),
+            Some((origin, Err(e))) => {
+                return Err(self.at(name.span(), format!("cannot read device '{origin}': {e}")));
+            }
         };
         found.map_err(|e| self.at(name.span(), e.to_string()))
     }
@@ -211,11 +220,18 @@ impl Reader<'_> {
         let (text, origin, span) = match (&file.jobs, &file.jobs_file) {
             (Some(jobs), None) => (jobs.get_ref().clone(), format!("{} (jobs)", self.origin), jobs.span()),
             (None, Some(path)) => {
-                let fail = |e: &str| self.at(path.span(), format!("cannot read jobs_file '{}': {e}", path.get_ref()));
-                let (origin, text) = (self.beside)(path.get_ref()).ok_or_else(|| fail("there is no such file"))?;
+                let fail = |e: &str| {
+                    self.at(path.span(), format!("cannot read jobs_file '{}': {e}", path.get_ref()))
+                };
+                let (origin, text) =
+                    (self.beside)(path.get_ref()).ok_or_else(|| fail("there is no such file"))?;
                 (text.map_err(|e| fail(&e.to_string()))?, origin, path.span())
             }
-            _ => return Err(self.whole("give either jobs (a fio job file's text) or jobs_file (a path)".to_owned())),
+            _ => {
+                return Err(
+                    self.whole("give either jobs (a fio job file's text) or jobs_file (a path)".to_owned())
+                );
+            }
         };
         let no_case = [(String::new(), Vars::new())];
         let named: Vec<_> = file.case.iter().map(|c| (c.name.get_ref().clone(), c.vars.clone())).collect();
@@ -242,7 +258,10 @@ impl Reader<'_> {
     }
 
     fn refused(&self, refused: &Refused, span: Range<usize>) -> ScenarioError {
-        ScenarioError { remarks: refused.reasons.clone(), ..self.at(span, format!("job '{}' cannot be simulated", refused.name)) }
+        ScenarioError {
+            remarks: refused.reasons.clone(),
+            ..self.at(span, format!("job '{}' cannot be simulated", refused.name))
+        }
     }
 
     fn published(
@@ -262,11 +281,14 @@ impl Reader<'_> {
                 return Err(self.unknown("job", &row.job, jobs()));
             }
             if !(*row.tolerance.get_ref() > 0.0 && *row.tolerance.get_ref() <= 1.0) {
-                return Err(self.at(row.tolerance.span(), "tolerance must be above 0 and at most 1".to_owned()));
+                return Err(
+                    self.at(row.tolerance.span(), "tolerance must be above 0 and at most 1".to_owned())
+                );
             }
             let known = |case: &String| cases.iter().any(|c| c.name == *case);
             if let Some(case) = row.values.keys().chain(row.why.keys()).find(|c| !known(c)) {
-                return Err(self.at(row.job.span(), format!("published figure for case '{case}', which there is not")));
+                return Err(self
+                    .at(row.job.span(), format!("published figure for case '{case}', which there is not")));
             }
             rows.push(Published {
                 scheduler: row.scheduler.get_ref().clone(),
@@ -300,10 +322,14 @@ impl Reader<'_> {
         word: &Spanned<String>,
         allowed: impl Iterator<Item = &'a str> + Clone,
     ) -> ScenarioError {
-        let near = nearest(word.get_ref(), allowed.clone()).map_or_else(String::new, |n| format!("; did you mean '{n}'?"));
+        let near = nearest(word.get_ref(), allowed.clone())
+            .map_or_else(String::new, |n| format!("; did you mean '{n}'?"));
         let mut names: Vec<_> = allowed.collect();
         names.dedup();
-        self.at(word.span(), format!("unknown {what} '{}'{near} (allowed: {})", word.get_ref(), names.join(", ")))
+        self.at(
+            word.span(),
+            format!("unknown {what} '{}'{near} (allowed: {})", word.get_ref(), names.join(", ")),
+        )
     }
 
     fn toml_error(&self, error: &toml::de::Error) -> ScenarioError {

@@ -57,7 +57,8 @@ pub fn run_all(
     let width = scenario.schedulers.len();
     let count = scenario.cases.len() * width;
     let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<RunResult, LabError>>>> = (0..count).map(|_| Mutex::new(None)).collect();
+    let results: Vec<Mutex<Option<Result<RunResult, LabError>>>> =
+        (0..count).map(|_| Mutex::new(None)).collect();
     let work = || {
         loop {
             let run = next.fetch_add(1, Ordering::Relaxed);
@@ -75,7 +76,8 @@ pub fn run_all(
         }
         work();
     });
-    let mut rows: Vec<Vec<RunResult>> = (0..scenario.cases.len()).map(|_| Vec::with_capacity(width)).collect();
+    let mut rows: Vec<Vec<RunResult>> =
+        (0..scenario.cases.len()).map(|_| Vec::with_capacity(width)).collect();
     for (run, slot) in results.into_iter().enumerate() {
         let (case, scheduler) = (run / width, run % width);
         let fail = |error| RunFailure {

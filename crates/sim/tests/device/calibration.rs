@@ -38,7 +38,11 @@ fn check(row: &Row) {
     let mut wrong = Vec::new();
     let mut cell = |name: String, ours: f64, published: f64| {
         let off = (ours / published - 1.0) * 100.0;
-        println!("{:<14} {:>5} % {name:<12} ours {ours:6.1} published {published:6.1} {off:+.1} %", row.preset, row.span * 100.0);
+        println!(
+            "{:<14} {:>5} % {name:<12} ours {ours:6.1} published {published:6.1} {off:+.1} %",
+            row.preset,
+            row.span * 100.0
+        );
         if (ours / published - 1.0).abs() > TOLERANCE {
             wrong.push(format!("{name}: {ours:.1} vs {published}"));
         }
@@ -49,7 +53,11 @@ fn check(row: &Row) {
         wait = outcome.max_ms / 1e3;
         cell(format!("SPTF {depth}"), outcome.iops, published);
     }
-    cell("C-LOOK 31".into(), run(row.preset, row.span, 31, "order = \"c-look\"\ndeadline_ms = 0").iops, row.c_look);
+    cell(
+        "C-LOOK 31".into(),
+        run(row.preset, row.span, 31, "order = \"c-look\"\ndeadline_ms = 0").iops,
+        row.c_look,
+    );
     let aged = run(row.preset, row.span, 31, "order = \"sptf\"\nageing_ms = 500\ndeadline_ms = 0");
     cell("aged SPTF 31".into(), aged.iops, row.aged);
     assert!(wrong.is_empty(), "{}, {} %: {}", row.preset, row.span * 100.0, wrong.join("; "));
@@ -57,7 +65,10 @@ fn check(row: &Row) {
     for (name, ours, published) in [("", wait, row.wait_s), ("aged ", aged.max_ms / 1e3, row.aged_wait_s)] {
         println!("{:<14} longest {name}wait: ours {ours:.2} s, published {published} s", row.preset);
         let factor = (ours / published).max(published / ours);
-        assert!(factor <= WAIT_FACTOR, "longest {name}wait {ours:.2} s is not within a factor of 2 of {published} s");
+        assert!(
+            factor <= WAIT_FACTOR,
+            "longest {name}wait {ours:.2} s is not within a factor of 2 of {published} s"
+        );
     }
 }
 

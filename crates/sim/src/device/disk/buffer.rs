@@ -44,7 +44,8 @@ impl Segments {
     /// Take up `sector..end` read from the medium: on the segment it continues, else on the least recently used.
     #[inline]
     pub(super) fn take_up(&mut self, sector: u64, end: u64) -> usize {
-        let continued = self.ranges.iter().position(|&(first, last)| first <= sector && sector <= last && last > 0);
+        let continued =
+            self.ranges.iter().position(|&(first, last)| first <= sector && sector <= last && last > 0);
         let segment = match continued {
             Some(segment) => segment,
             None => {
@@ -145,7 +146,8 @@ impl Dirty {
         self.sectors += end - first;
         // The cache's size and the longest command bound it far below 2^32.
         let length = (end - first) as u32;
-        let extent = |place| Candidate { sector: first, sectors: length, write: true, since, number: oldest, place };
+        let extent =
+            |place| Candidate { sector: first, sectors: length, write: true, since, number: oldest, place };
         if from == to {
             self.extents.insert(from, extent(geometry.place(first)));
             return;

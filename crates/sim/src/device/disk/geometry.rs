@@ -107,7 +107,9 @@ impl Geometry {
 
     /// Sectors that lie before `cylinder` (in the serpentine layout: before its band).
     pub fn sectors_before_cylinder(&self, cylinder: u32) -> u64 {
-        let Some(zone) = self.zones.iter().rev().find(|zone| zone.first_cylinder <= cylinder) else { return 0 };
+        let Some(zone) = self.zones.iter().rev().find(|zone| zone.first_cylinder <= cylinder) else {
+            return 0;
+        };
         let within = (cylinder - zone.first_cylinder).min(zone.cylinders);
         let whole = match self.layout {
             Layout::Cylinder => within,
@@ -160,9 +162,8 @@ impl Geometry {
         };
         let cylinder = zone.first_cylinder + cylinder;
         let global = (zone.first_track as u32).wrapping_add(track);
-        let angle = global
-            .wrapping_mul(self.track_skew)
-            .wrapping_add(cylinder.wrapping_mul(self.cylinder_skew));
+        let angle =
+            global.wrapping_mul(self.track_skew).wrapping_add(cylinder.wrapping_mul(self.cylinder_skew));
         let place = Place { heads: Heads { cylinder, head }, angle };
         (Track { first_sector: sector - u64::from(within), sectors: zone.sectors_per_track, place }, within)
     }
@@ -238,9 +239,21 @@ mod tests {
         // Three surfaces, bands of two tracks, five cylinders: the last band is one track wide.
         let geometry = Geometry::new(Layout::Serpentine(2), 3, 150, &[(5, 10)], 0.1, 0.0);
         let expected = [
-            (0, 0), (1, 0), (1, 1), (0, 1), (0, 2), (1, 2), // inward, outward, inward
-            (2, 2), (3, 2), (3, 1), (2, 1), (2, 0), (3, 0), // the surfaces the other way
-            (4, 0), (4, 1), (4, 2),
+            (0, 0),
+            (1, 0),
+            (1, 1),
+            (0, 1),
+            (0, 2),
+            (1, 2), // inward, outward, inward
+            (2, 2),
+            (3, 2),
+            (3, 1),
+            (2, 1),
+            (2, 0),
+            (3, 0), // the surfaces the other way
+            (4, 0),
+            (4, 1),
+            (4, 2),
         ];
         assert_eq!(walk(&geometry, 150, 10), expected);
     }

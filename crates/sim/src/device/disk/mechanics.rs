@@ -9,8 +9,9 @@ pub(crate) struct Mechanics {
     pub(super) geometry: Geometry,
     pub(super) rotation: Rotation,
     pub(super) read_seek: SeekCurve,
-    /// A curve of their own for writes; otherwise the read curve and `write_settle_ns`.
+    /// A curve of their own for writes; otherwise the read curve serves.
     pub(super) write_seek: Option<SeekCurve>,
+    /// Added to every seek and head switch before a write.
     pub(super) write_settle_ns: u64,
     pub(super) head_switch_ns: u64,
 }
@@ -34,14 +35,12 @@ impl Mechanics {
     fn move_ns(&self, from: Heads, to: Heads, write: bool) -> u64 {
         let distance = from.cylinder.abs_diff(to.cylinder);
         let switch = if from.head == to.head { 0 } else { self.head_switch_ns };
-        match (write, &self.write_seek) {
-            (true, Some(curve)) => curve.ns(distance).max(switch),
-            (true, None) => {
-                let time = self.read_seek.ns(distance).max(switch);
-                if time == 0 { 0 } else { time + self.write_settle_ns }
-            }
-            (false, _) => self.read_seek.ns(distance).max(switch),
+        if !write {
+            return self.read_seek.ns(distance).max(switch);
         }
+        let curve = self.write_seek.as_ref().unwrap_or(&self.read_seek);
+        let time = curve.ns(distance).max(switch);
+        if time == 0 { 0 } else { time + self.write_settle_ns }
     }
 
     /// When the sector at `to` starts to pass under its head, for heads that leave `from` at `now`.
@@ -80,7 +79,13 @@ impl Mechanics {
         let track = self.geometry.track(run.end);
         let at = self.reach(self.passed_at(run, run.end), run.heads, track.place, write);
         let end = (run.end + u64::from(track.sectors)).min(self.geometry.sectors());
-        Some(Run { first: run.end, end, start_at: at, heads: track.place.heads, sectors_per_track: track.sectors })
+        Some(Run {
+            first: run.end,
+            end,
+            start_at: at,
+            heads: track.place.heads,
+            sectors_per_track: track.sectors,
+        })
     }
 
     /// When all sectors of the run before `end` have passed. `end` may lie behind the run: then as if the track went on.
@@ -94,8 +99,8 @@ impl Mechanics {
     /// First sector of the run that has not passed completely at `now`.
     #[inline]
     pub(super) fn position(&self, run: &Run, now: u64) -> u64 {
-        let passed =
-            now.saturating_sub(run.start_at) * u64::from(run.sectors_per_track) / self.rotation.revolution_ns();
+        let passed = now.saturating_sub(run.start_at) * u64::from(run.sectors_per_track)
+            / self.rotation.revolution_ns();
         (run.first + passed).min(run.end)
     }
 

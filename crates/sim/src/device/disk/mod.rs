@@ -130,7 +130,13 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    fn new(limits: Limits, settings: Settings, mechanics: Mechanics, segments: Segments, dirty: Dirty) -> Disk {
+    fn new(
+        limits: Limits,
+        settings: Settings,
+        mechanics: Mechanics,
+        segments: Segments,
+        dirty: Dirty,
+    ) -> Disk {
         let depth = limits.queue_depth as usize;
         Disk {
             limits,

@@ -76,7 +76,12 @@ mod tests {
     fn hp_97560_as_published() {
         // 3.24 + 0.400 sqrt(d) up to 383 cylinders, 8.00 + 0.008 d beyond.
         let curve = SeekCurve::Hp {
-            near: 3.24e6, near_root: 0.4e6, knee: 384, far: 8e6, far_slope: 8e3, single: None,
+            near: 3.24e6,
+            near_root: 0.4e6,
+            knee: 384,
+            far: 8e6,
+            far_slope: 8e3,
+            single: None,
         };
         assert_eq!(curve.ns(0), 0);
         assert_eq!(curve.ns(100), 7_240_000);

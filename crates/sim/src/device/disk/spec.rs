@@ -40,10 +40,7 @@ impl DiskSpec {
             true => Some(self::read_seek(fields, "write_seek", geometry.cylinders())?),
             false => None,
         };
-        let write_settle_ns = match write_seek {
-            Some(_) => 0,
-            None => ns(fields.number("write_settle_ms", 0.0, PART_MS_MAX)?),
-        };
+        let write_settle_ns = ns(fields.number("write_settle_ms", 0.0, PART_MS_MAX)?);
         let head_switch_ns = ns(fields.number("head_switch_ms", 0.0, PART_MS_MAX)?);
         let overheads = Overheads {
             read_hit_ns: ns(fields.number("overhead.read_hit_ms", 0.0, PART_MS_MAX)?),
@@ -72,7 +69,14 @@ impl DiskSpec {
         Ok(DiskSpec {
             limits,
             settings: Settings { overheads, link, policy, sticky_ns, write_cache, idle_ns },
-            mechanics: Mechanics { geometry, rotation, read_seek, write_seek, write_settle_ns, head_switch_ns },
+            mechanics: Mechanics {
+                geometry,
+                rotation,
+                read_seek,
+                write_seek,
+                write_settle_ns,
+                head_switch_ns,
+            },
             rpm,
             segments,
             segment_sectors: segment_kib * 2,

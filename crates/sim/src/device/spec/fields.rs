@@ -89,7 +89,13 @@ impl Fields {
         Ok(fields)
     }
 
-    fn flatten(&mut self, text: &str, table: &DeTable<'_>, prefix: &str, depth: usize) -> Result<(), SpecError> {
+    fn flatten(
+        &mut self,
+        text: &str,
+        table: &DeTable<'_>,
+        prefix: &str,
+        depth: usize,
+    ) -> Result<(), SpecError> {
         for (key, value) in table {
             let line = line_of(text, key.span().start);
             let path = if prefix.is_empty() {
@@ -175,7 +181,13 @@ impl Fields {
     }
 
     /// A finite number, or `default` when the field is not there.
-    pub(crate) fn number_or(&mut self, path: &str, default: f64, min: f64, max: f64) -> Result<f64, SpecError> {
+    pub(crate) fn number_or(
+        &mut self,
+        path: &str,
+        default: f64,
+        min: f64,
+        max: f64,
+    ) -> Result<f64, SpecError> {
         if self.has(path) { self.number(path, min, max) } else { Ok(default) }
     }
 
@@ -190,7 +202,13 @@ impl Fields {
     }
 
     /// An integer, or `default` when the field is not there.
-    pub(crate) fn integer_or(&mut self, path: &str, default: u64, min: u64, max: u64) -> Result<u64, SpecError> {
+    pub(crate) fn integer_or(
+        &mut self,
+        path: &str,
+        default: u64,
+        min: u64,
+        max: u64,
+    ) -> Result<u64, SpecError> {
         if self.has(path) { self.integer(path, min, max) } else { Ok(default) }
     }
 
@@ -226,7 +244,12 @@ impl Fields {
     }
 
     /// A list of pairs of numbers, each number in `0..=max`.
-    pub(crate) fn pairs(&mut self, path: &str, max: f64, entries_max: usize) -> Result<Vec<(f64, f64)>, SpecError> {
+    pub(crate) fn pairs(
+        &mut self,
+        path: &str,
+        max: f64,
+        entries_max: usize,
+    ) -> Result<Vec<(f64, f64)>, SpecError> {
         let what = format!("a list of 1 to {entries_max} pairs [a, b] of numbers from 0 to {max}");
         let value = self.need(path, &what)?;
         let Value::List(list) = &value else { return Err(self.wrong(path, &value, &what)) };
@@ -259,8 +282,12 @@ impl Fields {
             .filter(|asked| asked.rsplit_once('.').map_or("", |(section, _)| section) == section)
             .collect();
         let allowed = if same.is_empty() {
-            let mut sections: Vec<&str> =
-                self.asked.iter().filter_map(|asked| asked.split_once('.')).map(|(section, _)| section).collect();
+            let mut sections: Vec<&str> = self
+                .asked
+                .iter()
+                .filter_map(|asked| asked.split_once('.'))
+                .map(|(section, _)| section)
+                .collect();
             sections.sort_unstable();
             sections.dedup();
             format!("sections here: {}", sections.join(", "))
@@ -277,11 +304,8 @@ impl Fields {
         let mut out = String::new();
         let mut section = "";
         // Top-level keys have no section and must come before the first one.
-        let (top, nested): (Vec<_>, Vec<_>) = self
-            .fields
-            .iter()
-            .filter(|(_, field)| field.asked)
-            .partition(|(path, _)| !path.contains('.'));
+        let (top, nested): (Vec<_>, Vec<_>) =
+            self.fields.iter().filter(|(_, field)| field.asked).partition(|(path, _)| !path.contains('.'));
         for (path, field) in top.into_iter().chain(nested) {
             let (here, key) = path.rsplit_once('.').unwrap_or(("", path));
             if matches!(key, "model" | "description" | "based_on") && here.is_empty() {
@@ -338,9 +362,9 @@ fn convert(value: &Spanned<DeValue<'_>>, origin: &str, line: usize) -> Result<Va
             .map(Value::Float)
             .map_err(|_| error(format!("{} is not a number", shown(f.as_str()))))?,
         // Lists of pairs are as deep as it gets: convert two levels and no more.
-        DeValue::Array(list) => {
-            Value::List(list.iter().map(|entry| convert_entry(entry, origin, line)).collect::<Result<_, _>>()?)
-        }
+        DeValue::Array(list) => Value::List(
+            list.iter().map(|entry| convert_entry(entry, origin, line)).collect::<Result<_, _>>()?,
+        ),
         DeValue::Datetime(_) => Value::Other("a date"),
         DeValue::Table(_) => Value::Other("a table"),
     })

@@ -77,8 +77,7 @@ impl DeviceSpec {
     fn from_fields(mut fields: Fields, name: &str) -> Result<DeviceSpec, SpecError> {
         fields.has("based_on");
         let model = MODELS[fields.choice("model", &MODELS)?];
-        let description =
-            if fields.has("description") { fields.text("description")? } else { String::new() };
+        let description = if fields.has("description") { fields.text("description")? } else { String::new() };
         let parts = match model {
             "disk" => Parts::Disk(DiskSpec::read(&mut fields)?),
             "flash" => Parts::Flash(FlashSpec::read(&mut fields)?),
@@ -240,6 +239,8 @@ fn based_fields(text: &str, origin: &str, depth: usize) -> Result<Fields, SpecEr
         Ok(base) => Ok(fields.over(base)),
         // A fault inside the base has its own place; a base that is not there has none but ours.
         Err(error) if error.line.is_some() => Err(error),
-        Err(error) => Err(fields.error("based_on", format!("based_on \"{}\": {}", shown(&base), error.message))),
+        Err(error) => {
+            Err(fields.error("based_on", format!("based_on \"{}\": {}", shown(&base), error.message)))
+        }
     }
 }

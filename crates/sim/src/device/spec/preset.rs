@@ -26,7 +26,10 @@ pub const PRESETS: &[Preset] = &[
     preset!("sata7200-2009", "1 TB 7,200 rpm SATA desktop disk of 2009, NCQ 31, write cache on"),
     preset!("fc15k", "450 GB 15,000 rpm Fibre Channel disk of 2009, write cache off"),
     preset!("nearline4t", "4 TB 7,200 rpm nearline disk of 2013, serpentine layout, NCQ 31, write cache on"),
-    preset!("san-nvram", "LUN of a 2008 disk array: NVRAM writes, 8 GB read cache, 42 fc15k spindles, 4 Gb FC"),
+    preset!(
+        "san-nvram",
+        "LUN of a 2008 disk array: NVRAM writes, 8 GB read cache, 42 fc15k spindles, 4 Gb FC"
+    ),
     preset!("flash-kd", "512 GB NVMe flash drive (970 PRO timings): 16 dies, 1 MiB write buffer, GC debt"),
     preset!("cloud-gp3", "cloud volume of the gp3 kind: 3,000 IOPS and 125 MiB/s by token buckets"),
     preset!("null", "completes every command after a constant; for benches and tests"),

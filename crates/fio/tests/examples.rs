@@ -1,0 +1,116 @@
+//! The 86 example job files of fio, and the command lines of the founding posts: each runs or is refused with the reason.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use fairlift_fio::offsets::Stream;
+use fairlift_fio::{Job, ParseOptions, Source, expand, parse, parse_command_line};
+
+const GIB: u64 = 1 << 30;
+
+fn summary(job: &Job) -> String {
+    let [read, write, _] = &job.blocks;
+    let size = |b: &fairlift_fio::BlockSizes| format!("{}-{}", b.min_bytes, b.max_bytes);
+    format!(
+        "runs: {} x{} {} bs={}/{} {} depth={} group={}",
+        job.name,
+        job.numjobs,
+        job.access.name(),
+        size(read),
+        size(write),
+        job.submission.engine,
+        job.submission.depth,
+        job.schedule.group_id
+    )
+}
+
+fn examples() -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples");
+    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.retain(|path| path.extension().is_some_and(|extension| extension == "fio"));
+    names.sort();
+    names
+        .iter()
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(path).unwrap()))
+        .collect()
+}
+
+#[test]
+fn each_example_runs_or_is_refused_with_the_reason() {
+    let files = examples();
+    assert_eq!(files.len(), 86);
+    let env = |name: &str| match name {
+        "FIO_RW" => Some("randread".to_owned()),
+        "FIO_BS" => Some("4k".to_owned()),
+        "FIO_IODEPTH" => Some("16".to_owned()),
+        name => Some(format!("/dev/{}", name.to_lowercase())),
+    };
+    let options = ParseOptions { env: &env, ..ParseOptions::default() };
+    let mut listing = String::new();
+    for (name, bytes) in files {
+        writeln!(listing, "{name}").unwrap();
+        match parse(&[Source::new(name, bytes)], &options) {
+            Err(errors) => errors.iter().for_each(|error| writeln!(listing, "    error: {error}").unwrap()),
+            Ok(parsed) => {
+                for job in &parsed.jobs {
+                    writeln!(listing, "    {}", summary(job)).unwrap();
+                }
+                for refused in &parsed.refused {
+                    for reason in &refused.reasons {
+                        writeln!(listing, "    refused: {}: {reason}", refused.name).unwrap();
+                    }
+                }
+                parsed
+                    .warnings
+                    .iter()
+                    .for_each(|warning| writeln!(listing, "    warning: {warning}").unwrap());
+            }
+        }
+    }
+    insta::assert_snapshot!("examples", listing);
+}
+
+#[test]
+fn each_running_example_has_a_stream() {
+    for (name, bytes) in examples() {
+        let Ok(parsed) = parse(&[Source::new(&*name, bytes)], &ParseOptions::default()) else { continue };
+        let expansion = expand(&parsed.jobs, 1);
+        for (index, process) in expansion.processes.iter().enumerate().take(20) {
+            let job = &parsed.jobs[process.job];
+            match Stream::new(
+                job,
+                &expansion,
+                index,
+                &|path| path.starts_with("/dev/").then_some(8192 * GIB),
+                1,
+            ) {
+                Ok(mut stream) => assert!(stream.next().is_some(), "{name}: {} issues nothing", job.name),
+                Err(error) => panic!("{name}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_lines_of_the_founding_posts_run() {
+    let depth4 =
+        "--rw=randwrite --bs=64K --size=2G --runtime=30 --direct=1 --ioengine=libaio --iodepth=4 --numjobs=";
+    for numjobs in [1, 2, 4, 8, 16, 32] {
+        let line = format!("{depth4}{numjobs}");
+        let job = &parse_command_line(&line.split(' ').collect::<Vec<_>>(), true).unwrap().jobs[0];
+        assert_eq!((job.numjobs, job.submission.depth, job.submission.direct), (numjobs, 4, true));
+        assert_eq!(job.blocks[1].min_bytes, 65_536);
+        assert_eq!(job.schedule.runtime_us, 30_000_000);
+    }
+    for mode in ["randread", "read", "write", "randwrite"] {
+        for numjobs in [1, 2, 4, 8, 16] {
+            let line =
+                format!("fio --rw={mode} --bs=4K --size=2G --runtime=30 --direct=1 --numjobs={numjobs}");
+            let parsed = parse_command_line(&line.split(' ').collect::<Vec<_>>(), true).unwrap();
+            assert_eq!(parsed.jobs[0].access.name(), mode);
+            assert_eq!(expand(&parsed.jobs, 0).files.len(), numjobs);
+            assert_eq!(parsed.jobs[0].submission.depth, 1);
+        }
+    }
+}
