@@ -1,4 +1,6 @@
 //! What must hold between any two hooks; in test builds checked on entry of every one.
+//!
+//! Only of small instances, as the random streams use: checking goes over all queues.
 
 use std::vec;
 
@@ -9,6 +11,9 @@ use crate::elevator::cfq::queue::{NOWHERE, ON_TURN};
 
 impl Cfq {
     pub(in crate::elevator::cfq) fn check(&self) {
+        if self.queues.len() > 40 {
+            return;
+        }
         self.check_trees();
         self.check_counts();
         self.check_owners();
