@@ -107,8 +107,9 @@ pub fn kernels() -> String {
             rules.cpu_per_page_ns as f64 / 1e3
         );
         let _ = writeln!(out, "{}: {}", rules.version, rules.about);
-        let _ = writeln!(out, "  {block}; {tick}; elevators default to profile {}", rules.profile);
-        let _ = writeln!(out, "  {writers}; {cpu}");
+        let facts =
+            format!("{block}; {tick}; elevators default to profile {}; {writers}; {cpu}", rules.profile);
+        wrapped(&facts, WIDTH - 2).iter().for_each(|line| out.push_str(&format!("  {line}\n")));
     }
     out.push_str(
         "\nThe default is the first. The CPU costs are stated constants of this lab, not measurements.\n",
