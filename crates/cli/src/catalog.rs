@@ -25,7 +25,9 @@ pub fn devices(name: Option<&str>) -> Result<String, Failure> {
         rows.push(vec![preset.name.to_owned(), spec.model().to_owned(), size, preset.description.to_owned()]);
     }
     let mut out = columns(&["device", "model", "size", ""], &rows);
-    out.push_str("\n'fairlift devices NAME' shows every parameter of one; a file of your own can start from it (based_on).\n");
+    out.push_str(
+        "\n'fairlift devices NAME' shows every parameter of one. A file of your own can be based on it.\n",
+    );
     Ok(out)
 }
 
