@@ -113,7 +113,7 @@ Examples:
   fairlift compare -- --name=r --rw=randread --bs=4k --size=1g --direct=1 --numjobs=4
   fairlift compare experiments/demo-readers.toml --output-format json --output demo.json
 
-The best scheduler of each column is marked with *. 'share' is the part of the device's busy time that served the job.")]
+The best scheduler of each column is marked with *. 'device time' is the job's part of the time the device was busy.")]
 pub struct CompareArguments {
     /// What to run on what.
     #[command(flatten)]
