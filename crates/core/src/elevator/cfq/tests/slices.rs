@@ -184,6 +184,7 @@ fn idle_class_queues_follow_one_another() {
         }
         // A turn is over with the dispatch: both may have a request in the device.
         let (x1, y1) = (rig.read(x, 1000), rig.read(y, FAR));
+        rig.read(x, 1008);
         rig.issues(x1);
         rig.issues(y1);
     }
