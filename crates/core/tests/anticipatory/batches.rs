@@ -294,9 +294,9 @@ impl Mixed {
         let requests = self.rig.q.requests().iter();
         let rq = requests.filter(|(_, r)| r.sector == sector).map(|(rq, _)| rq).last().expect("issued");
         if sector >= WRITES {
-            self.add_write()
+            self.add_write();
         } else {
-            self.add_read()
+            self.add_read();
         }
         (sector >= WRITES, rq)
     }
@@ -372,31 +372,60 @@ fn the_first_read_finds_an_unused_number_and_doubles_it() {
     }
 }
 
+/// One write of so many ms, and nothing else; then reads. Somebody asks meanwhile, or not.
+fn write_alone(rig: &mut Rig, task: ContextId, ms: u64, ask: bool) {
+    rig.write(task, WRITES);
+    let rq = rig.issue(WRITES);
+    if ask {
+        assert_eq!(rig.next(), Empty);
+    }
+    rig.now += ms * MS;
+    rig.done(rq);
+    rig.set("read_batch_expire", "500");
+    rig.read_at_once(task, 1000);
+    rig.set("read_batch_expire", "0");
+    rig.read_at_once(task, 1008);
+    rig.now += MS;
+}
+
 #[test]
 fn a_batch_that_ran_out_of_writes_is_no_measure() {
-    for (idle, expected) in [(true, 24), (false, 12)] {
+    for (ms, ask, expected) in [
+        (400, true, 24),
+        // Nobody asked: it looks as if one write had taken the whole time.
+        (400, false, 12),
+        // Short, but its number was not used up.
+        (10, true, 24),
+        (10, false, 24),
+    ] {
         let (mut rig, task) = after_a_read();
-        rig.write(task, WRITES);
-        let rq = rig.issue(WRITES);
-        // Somebody asks while there is nothing left, and no read either; or does not.
-        if idle {
-            assert_eq!(rig.next(), Empty);
-        }
-        rig.at_ms(400).done(rq);
-        rig.read_at_once(task, 1000);
-        rig.set("read_batch_expire", "0");
-        rig.read_at_once(task, 1008);
+        write_alone(&mut rig, task, ms, ask);
+        rig.read(task, 1016);
         for i in 0..30 {
             rig.write(task, WRITES + 100 + 8 * i);
         }
-        rig.at_ms(401).read(task, 1016);
         let mut writes = 0;
         while rig.next() == At(WRITES + 100 + 8 * writes) {
             rig.done_last();
             writes += 1;
         }
-        assert_eq!(writes, expected, "asked: {idle}");
+        assert_eq!(writes, expected, "{ms} ms, asked: {ask}");
     }
+}
+
+#[test]
+fn the_next_batch_is_a_measure_again() {
+    let (mut rig, task) = after_a_read();
+    write_alone(&mut rig, task, 400, true);
+    write_alone(&mut rig, task, 400, false);
+    rig.read(task, 1016);
+    for i in 0..30 {
+        rig.write(task, WRITES + 100 + 8 * i);
+    }
+    for i in 0..12 {
+        rig.serve(WRITES + 100 + 8 * i, 0);
+    }
+    assert_eq!(rig.next(), At(1016));
 }
 
 #[test]

@@ -20,11 +20,11 @@ pub(crate) enum Answer {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Setting {
-    ReadExpire,
-    WriteExpire,
-    AnticExpire,
-    ReadBatchExpire,
-    WriteBatchExpire,
+    Read,
+    Write,
+    Antic,
+    ReadBatch,
+    WriteBatch,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +52,12 @@ struct Task {
     samples: u128,
     think_total: u128,
     seek_total: u128,
+}
+
+impl Task {
+    fn mean_seek(&self) -> Option<u128> {
+        (self.seek_total + self.samples / 2).checked_div(self.samples)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,7 +110,7 @@ pub(crate) struct Model {
 
 impl Model {
     pub(crate) fn new(tick_ns: u64) -> Model {
-        let hz = if tick_ns == 0 { 1000 } else { 1_000_000_000 / tick_ns };
+        let hz = 1_000_000_000_u64.checked_div(tick_ns).unwrap_or(1000);
         let jiffy = if tick_ns == 0 { MS } else { 1 };
         Model {
             grain: tick_ns.max(1),
@@ -140,11 +146,11 @@ impl Model {
     pub(crate) fn set(&mut self, setting: Setting, ms: u64) {
         let grains = (ms * MS).div_ceil(self.grain);
         match setting {
-            Setting::ReadExpire => self.expire[SYNC] = grains,
-            Setting::WriteExpire => self.expire[ASYNC] = grains,
-            Setting::AnticExpire => self.antic_expire = grains,
-            Setting::ReadBatchExpire => self.batch_expire[SYNC] = grains,
-            Setting::WriteBatchExpire => self.batch_expire[ASYNC] = grains,
+            Setting::Read => self.expire[SYNC] = grains,
+            Setting::Write => self.expire[ASYNC] = grains,
+            Setting::Antic => self.antic_expire = grains,
+            Setting::ReadBatch => self.batch_expire[SYNC] = grains,
+            Setting::WriteBatch => self.batch_expire[ASYNC] = grains,
         }
     }
 
@@ -240,7 +246,7 @@ impl Model {
                 self.new_seek = eighth(self.new_seek, seek);
                 self.exit = eighth(self.exit, 0);
             }
-            let mean = if t.samples == 0 { 0 } else { (t.seek_total + t.samples / 2) / t.samples };
+            let mean = t.mean_seek().unwrap_or(0);
             seek = seek.min(4 * mean + if t.samples <= 60 { 2 * 1024 * 1024 } else { 131_072 });
             t.samples = eighth(t.samples, 1);
             t.think_total = eighth(t.think_total, think);
@@ -263,8 +269,7 @@ impl Model {
             return true;
         }
         let t = &self.tasks[awaited];
-        let expected =
-            if t.samples == 0 { self.new_seek / 256 } else { (t.seek_total + t.samples / 2) / t.samples };
+        let expected = t.mean_seek().unwrap_or(self.new_seek / 256);
         expected > (start - last).unsigned_abs()
     }
 
@@ -302,10 +307,9 @@ impl Model {
             }
         }
         let limit = u128::from(self.antic_expire);
-        if samples == 0 {
-            self.new_think / 256 > limit || self.exit * self.no_coop > 128 * 256
-        } else {
-            (think_total + 128) / samples > limit
+        match (think_total + 128).checked_div(samples) {
+            None => self.new_think / 256 > limit || self.exit * self.no_coop > 128 * 256,
+            Some(mean) => mean > limit,
         }
     }
 

@@ -75,22 +75,22 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (1..SLOTS).prop_map(Step::Exit),
         14 => prop_oneof![4 => 0..3 * MS, 3 => 0..8 * MS, 1 => 0..400 * MS].prop_map(Step::Wait),
         1 => prop_oneof![
-            2 => (Just(Setting::AnticExpire), select(vec![0, 1, 4, 6, 6, 6, 30])),
-            1 => (Just(Setting::ReadExpire), select(vec![0, 1, 20, 125])),
-            1 => (Just(Setting::WriteExpire), select(vec![0, 1, 20, 250])),
-            1 => (Just(Setting::ReadBatchExpire), select(vec![0, 5, 50, 500])),
-            2 => (Just(Setting::WriteBatchExpire), select(vec![0, 3, 20, 125])),
+            2 => (Just(Setting::Antic), select(vec![0, 1, 4, 6, 6, 6, 30])),
+            1 => (Just(Setting::Read), select(vec![0, 1, 20, 125])),
+            1 => (Just(Setting::Write), select(vec![0, 1, 20, 250])),
+            1 => (Just(Setting::ReadBatch), select(vec![0, 5, 50, 500])),
+            2 => (Just(Setting::WriteBatch), select(vec![0, 3, 20, 125])),
         ].prop_map(|(s, v)| Step::Set(s, v)),
         1 => select(vec![Step::Drain, Step::Wait(0), Step::Wait(0)]),
     ]
 }
 
 const TUNABLES: [(Setting, &str); 5] = [
-    (Setting::ReadExpire, "read_expire"),
-    (Setting::WriteExpire, "write_expire"),
-    (Setting::AnticExpire, "antic_expire"),
-    (Setting::ReadBatchExpire, "read_batch_expire"),
-    (Setting::WriteBatchExpire, "write_batch_expire"),
+    (Setting::Read, "read_expire"),
+    (Setting::Write, "write_expire"),
+    (Setting::Antic, "antic_expire"),
+    (Setting::ReadBatch, "read_batch_expire"),
+    (Setting::WriteBatch, "write_batch_expire"),
 ];
 
 /// Run `streams` streams of `STREAM_OPS` steps.
@@ -213,11 +213,11 @@ impl Pair {
     fn made_way(&mut self, evicted: &[RequestId], name: Option<Name>) {
         assert_eq!(evicted, name.map(|name| self.queued[&name]).as_slice(), "who had to leave");
         if let Some(name) = name {
-            self.to_list(name);
+            self.leaves(name);
         }
     }
 
-    fn to_list(&mut self, name: Name) {
+    fn leaves(&mut self, name: Name) {
         let rq = self.queued.remove(&name).expect("queued, and leaves once");
         self.listed.push_back(name);
         self.issued.insert(name, rq);
@@ -237,7 +237,7 @@ impl Pair {
         match answer {
             Dispatch::Issue(rq) => {
                 let name = *self.queued.iter().find(|(_, id)| **id == rq).expect("queued").0;
-                self.to_list(name);
+                self.leaves(name);
             }
             Dispatch::Idle { until } => {
                 assert!(until > self.now, "no time to wait");
@@ -367,7 +367,7 @@ impl Pair {
                 for name in self.model.drain(self.now) {
                     let (rq, _) = hook!(self, |elevator, env| elevator.drain(env));
                     assert_eq!(rq, Some(self.queued[&name]), "order of draining");
-                    self.to_list(name);
+                    self.leaves(name);
                 }
                 assert_eq!(hook!(self, |elevator, env| elevator.drain(env)).0, None);
                 assert!(self.queued.is_empty());

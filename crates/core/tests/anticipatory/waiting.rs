@@ -112,15 +112,14 @@ fn async_writes_are_never_waited_for() {
 
 #[test]
 fn a_write_dispatched_last_means_nobody_is_awaited() {
-    let (mut rig, reader) = after_a_read();
-    rig.set("antic_expire", "0");
-    rig.write(reader, 2000);
-    rig.serve(2000, 1);
-    rig.set("antic_expire", "6");
-    // Writes were served: the read batch starts without looking back to the reader.
-    let other = rig.task();
-    rig.read(other, FAR);
-    assert_eq!(rig.next(), At(FAR));
+    let mut rig = Rig::new(HZ_1000);
+    let (writer, reader) = (rig.task(), rig.task());
+    rig.write(writer, 1000);
+    let rq = rig.issue(1000);
+    rig.read(reader, FAR);
+    assert_eq!(rig.next(), Empty, "the batch of reads waits for the drive");
+    rig.at_ms(1).done(rq);
+    assert_eq!(rig.next(), At(FAR), "and nothing else");
 }
 
 #[test]
@@ -261,7 +260,7 @@ fn beyond_20_ms_of_waiting_anything_is_close() {
     // 8192 * 2^20 is eight billion sectors, 4 TB.
     rig.at_ms(20).read(other, 10_009 + (8192 << 20));
     assert_eq!(rig.next(), IdleUntilMs(100));
-    rig.at_ms(21).read(other, 20_000 + (8192 << 20));
+    rig.at_ms(21).read(other, 1 << 50);
     assert_eq!(rig.next(), At(10_009 + (8192 << 20)), "the nearer of the two");
 }
 
@@ -399,14 +398,15 @@ fn overlapping_requests_count_as_no_thought() {
     let mut rig = Rig::new(HZ_1000);
     let (task, other) = (rig.task(), rig.task());
     rig.read_at_once(task, 1000);
-    // 19 ms later two at a time: the first pause counts, the second request was not thought about at all.
-    rig.at_ms(19).read(task, 1008);
+    // 2 ms later two at a time: the pause counts for the first of them only.
+    rig.at_ms(2).read(task, 1008);
     rig.read(task, 1016);
-    // total 608 -> 532 for 60 samples: 11.
     rig.serve(1008, 0);
     rig.serve(1016, 0);
+    // Total 64, then 56 with 60 samples: (56+128)/60 = 3. Had the second thought as long, (120+128)/60 = 4.
+    rig.set("antic_expire", "3");
     rig.read(other, FAR);
-    assert_eq!(rig.next(), At(FAR));
+    assert_eq!(rig.next(), IdleUntilMs(5));
 }
 
 #[test]

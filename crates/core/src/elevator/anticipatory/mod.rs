@@ -363,13 +363,13 @@ impl Anticipatory {
 
     /// Is `sector` near where the arm is, or as near as the awaited task's next request can be hoped to be?
     fn is_close(&self, awaited: usize, sector: u64, now: u64) -> bool {
-        let jiffy_ns = self.clock.jiffy_ns();
         let waited = match (self.wait, self.answered_ns) {
             (Wait::Off, _) | (_, None) => 0,
-            (_, Some(at)) => now.saturating_sub(at) / jiffy_ns,
+            (_, Some(at)) => now.saturating_sub(at) / self.clock.jiffy_ns(),
         };
-        // After 20 ms everything is; so it is if 1/HZ is so small that the window outgrows any disk earlier.
-        if waited > self.clock.hz_over(50).min(50) || waited > self.patience_ns / jiffy_ns {
+        // After 20 ms everything is; so it is if 1/HZ is so small that the window outgrows any disk earlier. (After
+        // `antic_expire`, which is another end of it, nobody asks.)
+        if waited > self.clock.hz_over(50).min(50) {
             return true;
         }
         let window = CLOSE << waited;
