@@ -519,6 +519,27 @@ fn once_that_is_known_a_living_new_task_is_not_waited_for_either() {
 }
 
 #[test]
+fn new_tasks_that_come_back_restore_trust_in_new_tasks() {
+    for (come_back, waits) in [(false, false), (true, true)] {
+        let mut rig = Rig::new(HZ_1000);
+        for _ in 0..15 {
+            waits_after_exit(&mut rig, false);
+        }
+        rig.now += 100 * MS;
+        let (steady, new, other) = (rig.task(), rig.task(), rig.task());
+        rig.read_at_once(steady, 5000);
+        if come_back {
+            // 7/8 of 237 is 207; 139 * 207 = 28_773.
+            rig.read_at_once(steady, 5008);
+        }
+        rig.now += 100 * MS;
+        rig.read_at_once(new, 1000);
+        rig.read(other, FAR);
+        assert_eq!(matches!(rig.next(), IdleUntilMs(_)), waits, "come back: {come_back}");
+    }
+}
+
+#[test]
 fn a_wait_goes_on_when_the_awaited_task_exits() {
     let (mut rig, reader) = after_a_read();
     let other = rig.task();
