@@ -119,8 +119,15 @@ pub struct CompareArguments {
     #[command(flatten)]
     pub work: WorkArguments,
 
-    /// Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]
-    #[arg(short, long, value_name = "A,B,C", value_delimiter = ',')]
+    /// The schedulers, one column each.
+    #[arg(
+        short,
+        long,
+        value_name = "A,B,C",
+        value_delimiter = ',',
+        help = "\
+Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
+    )]
     pub scheduler: Vec<String>,
 
     /// What to print
@@ -144,8 +151,15 @@ pub struct RunArguments {
     #[command(flatten)]
     pub work: WorkArguments,
 
-    /// The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]...
-    #[arg(short, long, value_name = "SCHEDULER", default_value = "cfq")]
+    /// The scheduler.
+    #[arg(
+        short,
+        long,
+        value_name = "SCHEDULER",
+        default_value = "cfq",
+        help = "\
+The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]..."
+    )]
     pub scheduler: String,
 
     /// What to print; 'table' is fio's report, 'json' fio's JSON

@@ -153,6 +153,18 @@ fn a_file_is_written_whole_or_not_at_all() {
     assert_eq!(folder.names(), ["new.csv", "out.csv", "small.fio"], "nothing is left behind");
 }
 
+#[cfg(unix)]
+#[test]
+fn links_and_devices_are_not_replaced_by_a_file() {
+    let folder = small().with("target.csv", "before");
+    std::os::unix::fs::symlink("target.csv", folder.path().join("link.csv")).unwrap();
+    folder.run("compare small.fio --device null --output-format csv --output link.csv").ok();
+    assert!(folder.path().join("link.csv").is_symlink());
+    assert!(std::fs::read_to_string(folder.path().join("target.csv")).unwrap().starts_with("case,"));
+    folder.run("compare small.fio --device null --output /dev/null").ok();
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+}
+
 #[test]
 fn there_are_no_escapes_in_a_pipe_and_no_progress() {
     let answer = small().run("compare small.fio");
