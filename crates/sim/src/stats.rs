@@ -11,7 +11,8 @@ const BUCKETS: usize = GROUPS * SUB as usize;
 /// middle (error at most 1/128).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latency {
-    buckets: Box<[u64; BUCKETS]>,
+    /// Up to the largest bucket that was ever needed: most of thousands of processes' distributions stay empty.
+    buckets: Vec<u64>,
     count: u64,
     min_ns: u64,
     max_ns: u64,
@@ -28,20 +29,17 @@ impl Default for Latency {
 impl Latency {
     /// No sample.
     pub fn new() -> Latency {
-        Latency {
-            buckets: Box::new([0; BUCKETS]),
-            count: 0,
-            min_ns: u64::MAX,
-            max_ns: 0,
-            sum_ns: 0,
-            sum_square: 0,
-        }
+        Latency { buckets: Vec::new(), count: 0, min_ns: u64::MAX, max_ns: 0, sum_ns: 0, sum_square: 0 }
     }
 
     /// Add a sample, nanoseconds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.buckets[bucket(ns)] += 1;
+        let bucket = bucket(ns);
+        if bucket >= self.buckets.len() {
+            self.buckets.resize(bucket + 1, 0);
+        }
+        self.buckets[bucket] += 1;
         self.count += 1;
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
@@ -51,7 +49,10 @@ impl Latency {
 
     /// Add all samples of `other`.
     pub fn merge(&mut self, other: &Latency) {
-        for (mine, theirs) in self.buckets.iter_mut().zip(other.buckets.iter()) {
+        if self.buckets.len() < other.buckets.len() {
+            self.buckets.resize(other.buckets.len(), 0);
+        }
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
             *mine += theirs;
         }
         self.count += other.count;
