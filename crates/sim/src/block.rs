@@ -46,6 +46,10 @@ pub struct BlockStats {
     pub bios: u64,
     /// Bios that joined a request.
     pub merged: u64,
+    /// Those of them that write or discard.
+    pub merged_writes: u64,
+    /// Time from slot to completion of all requests, nanoseconds: reads, all others but flushes.
+    pub ticks_ns: [u64; 2],
     /// Sectors completed: read, written.
     pub sectors: [u64; 2],
     /// Time with at least one request in the device, nanoseconds.
@@ -177,6 +181,7 @@ impl BlockLayer {
                 self.ops[op.0 as usize].left += 1;
                 self.stats.bios += 1;
                 self.stats.merged += 1;
+                self.stats.merged_writes += u64::from(bio.op != Op::Read);
             }
             Submitted::Full => {
                 let line = self.waiting_line(usize::from(bio.is_sync()));
@@ -291,6 +296,7 @@ impl BlockLayer {
         self.stats.requests[op_index(request.op)] += 1;
         if request.op != Op::Flush {
             self.stats.sectors[usize::from(request.is_write())] += u64::from(request.sectors);
+            self.stats.ticks_ns[usize::from(request.op != Op::Read)] += now - request.start_ns.min(now);
         }
         let mut queue_done = std::mem::take(&mut self.done);
         let ops = &mut self.ops;

@@ -63,11 +63,11 @@ impl SchedulerSpec {
         SchedulerSpec { descriptor, profile: None, settings: Vec::new() }
     }
 
-    /// Read `NAME[@PROFILE][:TUNABLE=VALUE]...`.
+    /// Read `NAME[@PROFILE][:TUNABLE=VALUE]...` for a kernel whose elevators default to the profile `implied`.
     ///
     /// # Errors
     /// Unknown elevator, profile or tunable, or a value it does not take.
-    pub fn parse(text: &str) -> Result<SchedulerSpec, SchedulerError> {
+    pub fn parse(text: &str, implied: &str) -> Result<SchedulerSpec, SchedulerError> {
         let mut parts = text.split(':');
         let head = parts.next().unwrap_or_default().trim();
         let (name, profile) = head.split_once('@').map_or((head, None), |(n, p)| (n, Some(p)));
@@ -81,17 +81,17 @@ impl SchedulerSpec {
                 allowed: format!("{name}:TUNABLE=VALUE"),
                 nearest: None,
             })?;
-            spec.set(tunable.trim(), value.trim())?;
+            spec.set(tunable.trim(), value.trim(), implied)?;
         }
         Ok(spec)
     }
 
-    /// Change a setting, as `--set cfq.slice_idle=0` does.
+    /// Change a setting, as `--set cfq.slice_idle=0` does; `implied` as in [`SchedulerSpec::parse`].
     ///
     /// # Errors
     /// Unknown tunable, or a value it does not take.
-    pub fn set(&mut self, tunable: &str, value: &str) -> Result<(), SchedulerError> {
-        let list = (self.descriptor.tunables)(self.profile.unwrap_or_default());
+    pub fn set(&mut self, tunable: &str, value: &str, implied: &str) -> Result<(), SchedulerError> {
+        let list = (self.descriptor.tunables)(self.profile.unwrap_or(implied));
         let Some(found) = tunable::find(list, tunable) else {
             return Err(SchedulerError {
                 word: tunable.to_owned(),
@@ -120,7 +120,7 @@ impl SchedulerSpec {
     pub fn build(&self, config: &Config, profile: &str) -> Box<dyn Elevator> {
         let mut built = (self.descriptor.build)(config, self.profile.unwrap_or(profile));
         for (name, value) in &self.settings {
-            // Checked when it was set; a profile without that tunable keeps its default.
+            // Checked when it was set.
             let _ = elevator::set(&mut *built, name, value);
         }
         built

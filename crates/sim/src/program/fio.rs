@@ -243,6 +243,7 @@ fn create_files(
 struct InFlight {
     direction: Direction,
     bytes: u64,
+    started_ns: u64,
     issued_ns: u64,
 }
 
@@ -453,7 +454,18 @@ impl Process {
             let started = sys.now();
             sys.sleep(sys.cpu_per_io_ns()).await;
             self.transfer(sys, &io).await;
-            self.record(io.direction, io.bytes, started, sys.now());
+            self.record(
+                &InFlight {
+                    direction: io.direction,
+                    bytes: io.bytes,
+                    started_ns: started,
+                    issued_ns: started,
+                },
+                sys.now(),
+            );
+            if started >= self.result.started_ns {
+                self.result.count_depth(1);
+            }
             self.pace.completed();
             self.think(sys).await;
         }
@@ -542,8 +554,12 @@ impl Process {
         if number >= self.flight.len() {
             self.flight.resize(number + 1, None);
         }
-        self.flight[number] = Some(InFlight { direction: io.direction, bytes: io.bytes, issued_ns });
+        self.flight[number] =
+            Some(InFlight { direction: io.direction, bytes: io.bytes, started_ns: started, issued_ns });
         self.in_flight += 1;
+        if started >= self.result.started_ns {
+            self.result.count_depth(self.in_flight);
+        }
     }
 
     /// Wait until at least `wanted` I/Os are done, and take all that are.
@@ -565,20 +581,21 @@ impl Process {
         let Some(io) = self.flight.get_mut(done.op.number()).and_then(Option::take) else { return };
         self.in_flight -= 1;
         self.pace.completed();
-        self.record(io.direction, io.bytes, io.issued_ns, now);
+        self.record(&io, now);
     }
 
     // ---- accounts ---------------------------------------------------------------------------------------------------------
 
-    fn record(&mut self, direction: Direction, bytes: u64, since: u64, now: u64) {
+    fn record(&mut self, io: &InFlight, now: u64) {
         // Nothing that ends within the ramp time counts; what spans its end does, as in fio.
         if now < self.result.started_ns {
             return;
         }
         self.result.ended_ns = now;
-        let transfer = &mut self.result.transfers[direction.index()];
-        transfer.clat.record(now - since);
-        transfer.add(bytes, now - self.result.started_ns);
+        let transfer = &mut self.result.transfers[io.direction.index()];
+        transfer.clat.record(now - io.issued_ns);
+        transfer.lat.record(now - io.started_ns);
+        transfer.add(io.bytes, now - self.result.started_ns);
     }
 
     async fn sync_all(&mut self, sys: &Sys) {

@@ -41,7 +41,7 @@ use crate::device::DeviceSpec;
 use crate::kernel::{Memory, Rules};
 use crate::scheduler::SchedulerSpec;
 
-pub use parse::{ScenarioError, load, parse};
+pub use parse::{Beside, ScenarioError, load, parse, parse_among};
 pub use published::{Cell, Compare, Metric, Published, Verdict, judge};
 pub use run::{Progress, RunFailure, run_all};
 

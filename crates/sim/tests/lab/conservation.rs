@@ -23,7 +23,7 @@ fn direct_reads_and_writes_reach_the_device_whole() {
     for kernel in ["2.6.31", "2.6.34", "6.12"] {
         for scheduler in ["noop", "deadline", "cfq"] {
             let text = "[r]\nrw=randread\nsize=2m\nbs=16k\ndirect=1\nioengine=libaio\niodepth=7\nnumjobs=2\n\
-                        [w]\nrw=write\nsize=2m\nbs=4k\ndirect=1\n[m]\nrw=randrw\nsize=1m\nbs=1k-32k\ndirect=1\n";
+                        [w]\nrw=write\nsize=2m\nbs=4k\ndirect=1\n[m]\nrw=randrw\nsize=1m\nbsrange=1k-32k\ndirect=1\n";
             for device in ["null", "sata7200-2009", "flash-kd"] {
                 assert_conserved(&lab(text).on(device).under(scheduler).kernel(kernel));
             }

@@ -30,7 +30,7 @@ pub struct Lab {
 
 pub fn jobs(text: &str) -> Vec<Job> {
     let parsed = parse(&[Source::new("test.fio", text)], &ParseOptions::default()).unwrap();
-    assert!(parsed.refused.is_empty() && parsed.warnings.is_empty(), "{parsed:?}");
+    assert!(parsed.refused.is_empty(), "{:?}", parsed.refused);
     parsed.jobs
 }
 
@@ -40,7 +40,7 @@ pub fn lab(text: &str) -> Lab {
         jobs: jobs(text),
         device: DeviceSpec::load("null").unwrap(),
         kernel: "2.6.31",
-        scheduler: SchedulerSpec::parse("noop").unwrap(),
+        scheduler: SchedulerSpec::parse("noop", "").unwrap(),
         seed: 1,
         memory: Memory::default(),
         fresh_files: false,
@@ -73,7 +73,7 @@ impl Lab {
     }
 
     pub fn under(self, scheduler: &str) -> Lab {
-        Lab { scheduler: SchedulerSpec::parse(scheduler).unwrap(), ..self }
+        Lab { scheduler: SchedulerSpec::parse(scheduler, "2.6.31").unwrap(), ..self }
     }
 
     pub fn seed(self, seed: u64) -> Lab {
