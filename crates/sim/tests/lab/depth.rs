@@ -47,7 +47,7 @@ fn a_low_mark_makes_bursts() {
 /// `iodepth_batch`: requests of one system call gather on the task's plug.
 #[test]
 fn a_batch_arrives_together() {
-    let text = "[a]\nrw=randread\nsize=1m\ndirect=1\nioengine=libaio\niodepth=8\niodepth_batch=8\niodepth_batch_complete_min=8\n";
+    let text = "[a]\nrw=randread\nsize=64g\nnumber_ios=256\ndirect=1\nioengine=libaio\niodepth=8\niodepth_batch=8\niodepth_batch_complete_min=8\n";
     let logged = lab(text).kernel("6.12").on_latency(MS).run_logged();
     for batch in logged.log.commands.chunks(8) {
         assert!(batch.iter().all(|(at, _)| *at == batch[0].0), "{batch:?}");

@@ -30,11 +30,11 @@ fn slice_idle_zero_takes_it_away() {
 
 #[test]
 fn priorities_reach_the_elevator() {
-    let text = "[global]\ndirect=1\nrw=randread\nsize=1g\ntime_based\nruntime=5\n[rt]\nprioclass=1\nprio=4\n[be]\nnumjobs=3\n";
+    let text = "[global]\ndirect=1\nrw=read\nsize=1g\ntime_based\nruntime=5\n[rt]\nprioclass=1\nprio=4\n[be]\nnumjobs=3\n";
     let iops =
         |scheduler, name: &str| job(&lab(text).on("sata7200-2009").under(scheduler).run(), name).iops();
     assert!(iops("cfq", "rt") > 10.0 * iops("cfq", "be"), "{} {}", iops("cfq", "rt"), iops("cfq", "be"));
-    assert!(iops("noop", "rt") < 1.5 * iops("noop", "be"));
+    assert!(iops("noop", "rt") < 2.0 * iops("noop", "be"));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn deadline_sorts() {
         let lab = crate::harness::Lab { device: fifo.clone(), ..lab };
         lab.run().processes[0].iops()
     };
-    assert!(iops("deadline") > 1.3 * iops("noop"), "{} {}", iops("deadline"), iops("noop"));
+    assert!(iops("deadline") > 1.2 * iops("noop"), "{} {}", iops("deadline"), iops("noop"));
 }
 
 fn disk_without_ncq() -> fairlift_sim::device::DeviceSpec {
@@ -72,12 +72,13 @@ fn disk_without_ncq() -> fairlift_sim::device::DeviceSpec {
     fairlift_sim::device::DeviceSpec::parse(&text, "one.toml").unwrap()
 }
 
-/// A buffered sequential writer's pages merge into large requests; `nomerges` forbids it.
+/// Blocks submitted in one go merge on the task's plug; `nomerges` forbids it.
 #[test]
 fn nomerges_forbids_merging() {
     let lab = lab(
         "[a]\nrw=write\nbs=4k\nsize=1m\ndirect=1\nioengine=libaio\niodepth=64\niodepth_batch=64\niodepth_batch_complete_min=64\n",
-    );
+    )
+    .kernel("6.12");
     let requests =
         |nomerges| lab.run_logged_with(|block| block.queue().set_nomerges(nomerges)).log.count(Op::Write);
     assert!(requests(NoMerges::Off) < 64, "{}", requests(NoMerges::Off));

@@ -50,7 +50,11 @@ pub fn lab(text: &str) -> Lab {
 impl std::fmt::Debug for Lab {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Lab { kernel, scheduler, seed, memory, fresh_files, .. } = self;
-        write!(f, "{} {kernel} {scheduler} seed {seed} {memory:?} fresh_files {fresh_files}", self.device.name())
+        write!(
+            f,
+            "{} {kernel} {scheduler} seed {seed} {memory:?} fresh_files {fresh_files}",
+            self.device.name()
+        )
     }
 }
 

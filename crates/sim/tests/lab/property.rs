@@ -27,6 +27,14 @@ fn section() -> impl Strategy<Value = String> {
         "ioengine=libaio\niodepth=200\niodepth_low=20",
     ]);
     let blocks = select(vec!["bs=4k", "bs=512", "bs=64k", "bsrange=4k-32k", "bssplit=4k/80:256k/20"]);
+    let pace = select(vec![
+        "",
+        "",
+        "rate=4m",
+        "rate=2m,1m",
+        "rate_iops=900",
+        "rate_iops=2000\nrate_process=poisson",
+    ]);
     let extras = prop::collection::vec(
         select(vec![
             "fsync=3",
@@ -35,9 +43,6 @@ fn section() -> impl Strategy<Value = String> {
             "sync=1",
             "thinktime=500",
             "thinktime=2ms\nthinktime_blocks=20",
-            "rate=4m",
-            "rate_iops=900",
-            "rate_iops=2000\nrate_process=poisson",
             "runtime=1",
             "ramp_time=100ms",
             "startdelay=50ms",
@@ -63,14 +68,13 @@ fn section() -> impl Strategy<Value = String> {
         ]),
         0..4,
     );
-    (mode, any::<bool>(), engine, blocks, extras, 1u32..600).prop_map(
-        |(mode, direct, engine, blocks, extras, kib)| {
+    (mode, any::<bool>(), engine, blocks, pace, extras, 256u32..900).prop_map(
+        |(mode, direct, engine, blocks, pace, extras, kib)| {
             let cmdprio_fits = direct && engine != "ioengine=psync";
             let extras: Vec<_> =
                 extras.into_iter().filter(|e| cmdprio_fits || !e.starts_with("cmdprio")).collect();
-            let kib = kib.max(256);
             format!(
-                "rw={mode}\ndirect={}\n{engine}\n{blocks}\nsize={kib}k\n{}\n",
+                "rw={mode}\ndirect={}\n{engine}\n{blocks}\nsize={kib}k\n{pace}\n{}\n",
                 u8::from(direct),
                 extras.join("\n")
             )
