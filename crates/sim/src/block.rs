@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use fairlift_core::collections::Id;
-use fairlift_core::queue::{QueueConfig, RequestQueue, Submitted};
+use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
 use fairlift_core::{Bio, ContextId, Dispatch, Elevator, IoPrio, Op, RequestId};
 
@@ -74,7 +74,8 @@ pub struct BlockLayer {
     ops: Vec<Operation>,
     free_ops: Vec<OpId>,
     done: VecDeque<Done>,
-    /// Tasks waiting for a request slot, longest wait first, `[async, sync]`.
+    /// Tasks waiting for a request slot, longest wait first, `[async, sync]`; with one set of tags for both all wait in the
+    /// first list.
     waiting: [VecDeque<TaskId>; 2],
     woken: VecDeque<TaskId>,
     finished: Vec<Completion>,
@@ -183,13 +184,23 @@ impl BlockLayer {
                 self.stats.merged_writes += u64::from(bio.op != Op::Read);
             }
             Submitted::Full => {
-                self.waiting[usize::from(bio.is_sync())].push_back(task);
+                let line = self.waiting_line(usize::from(bio.is_sync()));
+                self.waiting[line].push_back(task);
                 return false;
             }
             // A barrier that the device cannot order fails with EOPNOTSUPP in 2.6 and the file system goes on without.
             Submitted::Done | Submitted::Refused(_) => {}
         }
+        // Two requests may have become one, which frees a slot.
+        self.wake_waiters();
         true
+    }
+
+    /// Tasks that wait for a request slot, requests that are not done, and operations that nobody collected: all zero once
+    /// everything has ended.
+    pub fn unfinished(&self) -> [usize; 3] {
+        let waiting = self.waiting.iter().map(VecDeque::len).sum();
+        [waiting, self.queue.pending(), self.ops.len() - self.free_ops.len()]
     }
 
     /// Does `task` still wait for a request slot?
@@ -209,6 +220,7 @@ impl BlockLayer {
 
     pub(crate) fn close_plug(&mut self, context: ContextId, now: u64) {
         self.queue.close_plug(context, now);
+        self.wake_waiters();
         self.dirty = true;
     }
 
@@ -297,21 +309,25 @@ impl BlockLayer {
             }
         });
         self.done = queue_done;
-        let wakeups = self.queue.take_wakeups();
-        for (class, count) in wakeups.into_iter().enumerate() {
+        self.wake_waiters();
+    }
+
+    /// Let those try again who wait for the slots freed since the last call.
+    fn wake_waiters(&mut self) {
+        for (class, count) in self.queue.take_wakeups().into_iter().enumerate() {
+            let line = self.waiting_line(class);
             for _ in 0..count {
-                if let Some(task) = self.waiting[class].pop_front().or_else(|| self.shared_waiter(class)) {
-                    self.woken.push_back(task);
-                }
+                let Some(task) = self.waiting[line].pop_front() else { break };
+                self.woken.push_back(task);
             }
         }
     }
 
-    /// With one set of tags a slot freed by one class may go to the other.
-    fn shared_waiter(&mut self, class: usize) -> Option<TaskId> {
+    /// Where sync (1) or async (0) I/O waits for a slot.
+    fn waiting_line(&self, class: usize) -> usize {
         match self.queue.config().admission {
-            fairlift_core::queue::Admission::Tags { .. } => self.waiting[1 - class].pop_front(),
-            fairlift_core::queue::Admission::Pools { .. } => None,
+            Admission::Tags { .. } => 0,
+            Admission::Pools { .. } => class,
         }
     }
 

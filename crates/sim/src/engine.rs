@@ -72,6 +72,11 @@ impl Machine {
         self.now
     }
 
+    /// Block layer and device.
+    pub fn block(&self) -> &BlockLayer {
+        &self.block
+    }
+
     pub(crate) fn wake(&mut self, task: TaskId) {
         let state = &mut self.tasks[task.0];
         if !state.in_ready {

@@ -13,7 +13,7 @@ use crate::result::RunResult;
 use crate::scheduler::SchedulerSpec;
 
 /// Simulated time after which a run is given up: a day.
-const LIMIT_NS: u64 = 86_400 * 1_000_000_000;
+pub const LIMIT_NS: u64 = 86_400 * 1_000_000_000;
 /// io contexts for the kernel's own threads.
 const DAEMONS: usize = 4;
 
@@ -50,6 +50,8 @@ pub enum LabError {
         /// Simulated time, nanoseconds.
         at_ns: u64,
     },
+    /// The jobs are not done after [`LIMIT_NS`] of simulated time.
+    TooLong,
 }
 
 impl fmt::Display for LabError {
@@ -63,6 +65,9 @@ impl fmt::Display for LabError {
                     "internal error: the simulation stands still at {} s; please report it",
                     *at_ns as f64 / 1e9
                 )
+            }
+            LabError::TooLong => {
+                write!(f, "the jobs are not done after a day of simulated time: give them a runtime")
             }
         }
     }
@@ -97,8 +102,10 @@ pub fn run(setup: &Setup<'_>, progress: &mut dyn FnMut(u64)) -> Result<RunResult
     let outcome = simulation.run(LIMIT_NS, progress);
     let (duration_ns, block, device_busy_ns) =
         simulation.with_machine(|m| (m.now(), m.block.stats().clone(), m.block.device().busy_ns()));
-    if outcome == Outcome::Stuck {
-        return Err(LabError::Stuck { at_ns: duration_ns });
+    match outcome {
+        Outcome::Finished => {}
+        Outcome::Stuck => return Err(LabError::Stuck { at_ns: duration_ns }),
+        Outcome::TimeLimit => return Err(LabError::TooLong),
     }
     Ok(RunResult {
         scheduler: setup.scheduler.to_string(),

@@ -78,7 +78,8 @@ impl Moments {
 /// middle (error at most 1/128).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latency {
-    buckets: Box<[u64; BUCKETS]>,
+    /// Up to the largest bucket that was ever needed: most distributions of thousands of processes stay empty.
+    buckets: Vec<u64>,
     moments: Moments,
 }
 
@@ -91,19 +92,26 @@ impl Default for Latency {
 impl Latency {
     /// No sample.
     pub fn new() -> Latency {
-        Latency { buckets: Box::new([0; BUCKETS]), moments: Moments::default() }
+        Latency { buckets: Vec::new(), moments: Moments::default() }
     }
 
     /// Add a sample, nanoseconds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.buckets[bucket(ns)] += 1;
+        let bucket = bucket(ns);
+        if bucket >= self.buckets.len() {
+            self.buckets.resize(bucket + 1, 0);
+        }
+        self.buckets[bucket] += 1;
         self.moments.record(ns);
     }
 
     /// Add all samples of `other`.
     pub fn merge(&mut self, other: &Latency) {
-        for (mine, theirs) in self.buckets.iter_mut().zip(other.buckets.iter()) {
+        if self.buckets.len() < other.buckets.len() {
+            self.buckets.resize(other.buckets.len(), 0);
+        }
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
             *mine += theirs;
         }
         self.moments.merge(&other.moments);

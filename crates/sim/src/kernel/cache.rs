@@ -10,14 +10,15 @@ use super::Memory;
 use super::files::{FileId, PAGE};
 use crate::engine::TaskId;
 
-/// Largest readahead window, pages: 128 KiB.
-pub(crate) const READAHEAD_MAX: u64 = 32;
+/// Largest readahead window, pages: 128 KiB (`read_ahead_kb`).
+const READAHEAD_MAX: u64 = 32;
 /// Pages of one file the flusher writes before it looks at the next.
 pub(crate) const FLUSH_ROUND: usize = 1024;
 
 /// State of a page.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Page {
+    #[default]
     Absent,
     Reading,
     Clean,
@@ -27,14 +28,42 @@ enum Page {
     WritingDirty,
 }
 
+/// Pages whose states are kept together.
+const CHUNK: u64 = 4096;
+
+/// The states of a file's pages. Memory is taken only where there has been a page: most files are read past the cache.
+#[derive(Debug)]
+struct Pages {
+    len: u64,
+    chunks: Vec<Option<Box<[Page]>>>,
+}
+
+impl Pages {
+    fn new(len: u64) -> Pages {
+        Pages { len, chunks: vec![None; len.div_ceil(CHUNK) as usize] }
+    }
+
+    fn get(&self, page: u64) -> Page {
+        let chunk = self.chunks[(page / CHUNK) as usize].as_ref();
+        chunk.map_or(Page::Absent, |chunk| chunk[(page % CHUNK) as usize])
+    }
+
+    fn get_mut(&mut self, page: u64) -> &mut Page {
+        let chunk = self.chunks[(page / CHUNK) as usize]
+            .get_or_insert_with(|| vec![Page::Absent; CHUNK as usize].into());
+        &mut chunk[(page % CHUNK) as usize]
+    }
+}
+
 #[derive(Debug)]
 struct CachedFile {
-    pages: Vec<Page>,
-    dirty: BTreeSet<u32>,
-    /// When the oldest dirty page became dirty.
+    pages: Pages,
+    dirty: BTreeSet<u64>,
+    /// When the oldest dirty page became dirty, as far as is known.
     dirty_since_ns: u64,
-    writing: u64,
-    /// Tasks waiting for all writeback of this file.
+    /// Writes on their way to the device, by their numbers.
+    writing: BTreeSet<u64>,
+    /// Tasks waiting for writes of this file.
     sync_waiters: Vec<TaskId>,
 }
 
@@ -42,17 +71,38 @@ struct CachedFile {
 struct PageIo {
     file: FileId,
     pages: Range<u64>,
-    write: bool,
+    /// A write's number; `None` for a read.
+    write: Option<u64>,
     waiters: Vec<TaskId>,
+}
+
+/// What a program told the kernel about its accesses to a file (`posix_fadvise`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Advice {
+    /// Nothing.
+    #[default]
+    Normal,
+    /// Windows may become twice as large.
+    Sequential,
+    /// No readahead.
+    Random,
 }
 
 /// Where a reader is, for readahead (`struct file_ra_state`); page numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadaheadState {
+    advice: Advice,
     start: u64,
     size: u64,
     async_size: u64,
     previous: Option<u64>,
+}
+
+impl ReadaheadState {
+    /// A freshly opened file.
+    pub fn new(advice: Advice) -> ReadaheadState {
+        ReadaheadState { advice, ..ReadaheadState::default() }
+    }
 }
 
 #[derive(Debug)]
@@ -60,13 +110,16 @@ pub(crate) struct PageCache {
     files: Vec<CachedFile>,
     ios: Vec<Option<PageIo>>,
     free_ios: Vec<u32>,
-    /// Pages in the order they came in, for eviction.
-    order: VecDeque<(FileId, u32)>,
+    /// Pages in the order they came in, for eviction: each page that is not absent once.
+    order: VecDeque<(FileId, u64)>,
     max_pages: u64,
     background_pages: u64,
     dirty_pages_max: u64,
     dirty: u64,
+    /// Pages on their way to the device.
     writing: u64,
+    /// Number of the next write.
+    next_write: u64,
     /// Tasks that dirtied too much.
     throttled: Vec<TaskId>,
     flusher: Option<TaskId>,
@@ -85,6 +138,7 @@ impl PageCache {
             dirty_pages_max: (max_pages * u64::from(memory.dirty_percent) / 100).max(1),
             dirty: 0,
             writing: 0,
+            next_write: 0,
             throttled: Vec::new(),
             flusher: None,
         }
@@ -92,10 +146,10 @@ impl PageCache {
 
     pub(crate) fn add_file(&mut self, bytes: u64) {
         self.files.push(CachedFile {
-            pages: vec![Page::Absent; bytes.div_ceil(PAGE) as usize],
+            pages: Pages::new(bytes.div_ceil(PAGE)),
             dirty: BTreeSet::new(),
             dirty_since_ns: 0,
-            writing: 0,
+            writing: BTreeSet::new(),
             sync_waiters: Vec::new(),
         });
     }
@@ -104,18 +158,18 @@ impl PageCache {
 
     /// Is the page's content in memory?
     pub(crate) fn is_uptodate(&self, file: FileId, page: u64) -> bool {
-        !matches!(self.files[file.0].pages[page as usize], Page::Absent | Page::Reading)
+        !matches!(self.files[file.0].pages.get(page), Page::Absent | Page::Reading)
     }
 
     /// Is somebody reading it in? Then `task` is woken when that is done.
     pub(crate) fn wait_for_page(&mut self, file: FileId, page: u64, task: TaskId) -> bool {
-        let reading = self.files[file.0].pages[page as usize] == Page::Reading;
+        let reading = self.files[file.0].pages.get(page) == Page::Reading;
         if reading {
             let io = self
                 .ios
                 .iter_mut()
                 .flatten()
-                .find(|io| io.file == file && !io.write && io.pages.contains(&page));
+                .find(|io| io.file == file && io.write.is_none() && io.pages.contains(&page));
             if let Some(io) = io {
                 io.waiters.push(task);
             }
@@ -123,39 +177,45 @@ impl PageCache {
         reading
     }
 
-    /// Which window to read when a reader of `request` pages comes to `page`; `None`: nothing to start.
+    /// Which window to read when a reader of `request` pages comes to `page`; `None`: nothing to start. While the device is
+    /// `congested` nothing is read ahead of time.
     pub(crate) fn readahead(
         &self,
         file: FileId,
         page: u64,
         request: u64,
+        congested: bool,
         ra: &mut ReadaheadState,
     ) -> Option<Range<u64>> {
-        let pages = self.files[file.0].pages.len() as u64;
-        let absent = self.files[file.0].pages[page as usize] == Page::Absent;
+        let pages = self.files[file.0].pages.len;
+        let absent = self.files[file.0].pages.get(page) == Page::Absent;
         let marker = ra.size > 0 && page == ra.start + ra.size - ra.async_size;
-        if !absent && !marker {
+        if !absent && (!marker || congested) {
             return None;
         }
+        let max = match ra.advice {
+            Advice::Normal => READAHEAD_MAX,
+            Advice::Sequential => 2 * READAHEAD_MAX,
+            Advice::Random => return absent.then(|| page..(page + request).min(pages)),
+        };
         if ra.size > 0 && (marker || page == ra.start + ra.size) {
             ra.start += ra.size;
-            ra.size = next_window(ra.size);
+            ra.size = next_window(ra.size, max);
             ra.async_size = ra.size;
         } else if absent {
-            let sequential = page == 0
-                || request > READAHEAD_MAX
-                || ra.previous.is_some_and(|p| page.wrapping_sub(p) <= 1);
+            let sequential =
+                page == 0 || request > max || ra.previous.is_some_and(|p| page.wrapping_sub(p) <= 1);
             if !sequential {
                 return Some(page..(page + request).min(pages));
             }
             ra.start = page;
-            ra.size = first_window(request);
+            ra.size = first_window(request, max);
             ra.async_size = if ra.size > request { ra.size - request } else { ra.size };
         } else {
             return None;
         }
         if page == ra.start && ra.size == ra.async_size {
-            ra.async_size = next_window(ra.size);
+            ra.async_size = next_window(ra.size, max);
             ra.size += ra.async_size;
         }
         let window = ra.start.min(pages)..(ra.start + ra.size).min(pages);
@@ -171,7 +231,7 @@ impl PageCache {
     pub(crate) fn absent(&self, file: FileId, window: Range<u64>) -> Vec<Range<u64>> {
         let pages = &self.files[file.0].pages;
         let mut ranges: Vec<Range<u64>> = Vec::new();
-        for page in window.filter(|p| pages[*p as usize] == Page::Absent) {
+        for page in window.filter(|p| pages.get(*p) == Page::Absent) {
             match ranges.last_mut() {
                 Some(last) if last.end == page => last.end += 1,
                 _ => ranges.push(page..page + 1),
@@ -183,11 +243,11 @@ impl PageCache {
     /// `pages` are being read in; the number of the I/O.
     pub(crate) fn start_reading(&mut self, file: FileId, pages: Range<u64>) -> u32 {
         for page in pages.clone() {
-            self.files[file.0].pages[page as usize] = Page::Reading;
-            self.order.push_back((file, page as u32));
+            *self.files[file.0].pages.get_mut(page) = Page::Reading;
+            self.order.push_back((file, page));
         }
         self.evict();
-        self.add_io(PageIo { file, pages, write: false, waiters: Vec::new() })
+        self.add_io(PageIo { file, pages, write: None, waiters: Vec::new() })
     }
 
     fn add_io(&mut self, io: PageIo) -> u32 {
@@ -206,10 +266,9 @@ impl PageCache {
         while self.order.len() as u64 > self.max_pages && tries > 0 {
             tries -= 1;
             let Some((file, page)) = self.order.pop_front() else { return };
-            let state = &mut self.files[file.0].pages[page as usize];
+            let state = self.files[file.0].pages.get_mut(page);
             match *state {
                 Page::Clean => *state = Page::Absent,
-                Page::Absent => {}
                 _ => self.order.push_back((file, page)),
             }
         }
@@ -217,11 +276,13 @@ impl PageCache {
 
     /// Forget a file's clean pages (`posix_fadvise(DONTNEED)`, as fio does before a job).
     pub(crate) fn invalidate(&mut self, file: FileId) {
-        for page in &mut self.files[file.0].pages {
+        let pages = &mut self.files[file.0].pages;
+        for page in pages.chunks.iter_mut().flatten().flat_map(|chunk| chunk.iter_mut()) {
             if *page == Page::Clean {
                 *page = Page::Absent;
             }
         }
+        self.order.retain(|(f, page)| *f != file || pages.get(*page) != Page::Absent);
     }
 
     // ---- writing --------------------------------------------------------------------------------------------------------
@@ -229,22 +290,27 @@ impl PageCache {
     /// A program wrote `page`.
     pub(crate) fn dirty(&mut self, file: FileId, page: u64, now: u64) {
         let cached = &mut self.files[file.0];
-        let state = &mut cached.pages[page as usize];
+        let state = cached.pages.get_mut(page);
         match *state {
             Page::Dirty | Page::WritingDirty => return,
             Page::Writing => *state = Page::WritingDirty,
             Page::Absent => {
                 *state = Page::Dirty;
-                self.order.push_back((file, page as u32));
+                self.order.push_back((file, page));
             }
             Page::Clean | Page::Reading => *state = Page::Dirty,
         }
         if cached.dirty.is_empty() {
             cached.dirty_since_ns = now;
         }
-        cached.dirty.insert(page as u32);
+        cached.dirty.insert(page);
         self.dirty += 1;
         self.evict();
+    }
+
+    /// Is there nothing to write?
+    pub(crate) fn is_clean(&self) -> bool {
+        self.dirty == 0
     }
 
     /// Is there so much dirty that the flusher has to work? Wakes nobody by itself.
@@ -269,41 +335,51 @@ impl PageCache {
         self.flusher
     }
 
-    /// Dirty pages of `file`, from `from` on, at most `max`: as ranges, marked as being written.
+    /// Dirty pages of `file` among `pages`, at most `max`: as ranges, marked as being written.
     pub(crate) fn start_writing(
         &mut self,
         file: FileId,
         pages: Range<u64>,
         max: usize,
+        now: u64,
     ) -> Vec<(Range<u64>, u32)> {
         let cached = &mut self.files[file.0];
-        let chosen: Vec<u32> = cached
+        let chosen: Vec<u64> = cached
             .dirty
-            .range(pages.start as u32..pages.end.min(u64::from(u32::MAX)) as u32)
+            .range(pages)
             .copied()
             // A page that is still under way is written again later.
-            .filter(|p| cached.pages[*p as usize] == Page::Dirty)
+            .filter(|p| cached.pages.get(*p) == Page::Dirty)
             .take(max)
             .collect();
+        if chosen.len() < max {
+            // What stays dirty became so while it was being written.
+            cached.dirty_since_ns = now;
+        }
         let mut ranges: Vec<Range<u64>> = Vec::new();
         for page in chosen {
             cached.dirty.remove(&page);
-            cached.pages[page as usize] = Page::Writing;
+            *cached.pages.get_mut(page) = Page::Writing;
             self.dirty -= 1;
             self.writing += 1;
-            cached.writing += 1;
             match ranges.last_mut() {
-                Some(last) if last.end == u64::from(page) => last.end += 1,
-                _ => ranges.push(u64::from(page)..u64::from(page) + 1),
+                Some(last) if last.end == page => last.end += 1,
+                _ => ranges.push(page..page + 1),
             }
         }
-        ranges
-            .into_iter()
-            .map(|pages| {
-                let io = PageIo { file, pages: pages.clone(), write: true, waiters: Vec::new() };
-                (pages, self.add_io(io))
-            })
-            .collect()
+        ranges.into_iter().map(|pages| (pages.clone(), self.add_write(file, pages))).collect()
+    }
+
+    fn add_write(&mut self, file: FileId, pages: Range<u64>) -> u32 {
+        let number = self.next_write;
+        self.next_write += 1;
+        self.files[file.0].writing.insert(number);
+        self.add_io(PageIo { file, pages, write: Some(number), waiters: Vec::new() })
+    }
+
+    /// The number the next write of any file will have; all that are under way have smaller ones.
+    pub(crate) fn next_write(&self) -> u64 {
+        self.next_write
     }
 
     /// The next file with dirty pages at or behind number `from`, wrapping around; only those dirty since before `before_ns`.
@@ -315,13 +391,14 @@ impl PageCache {
         })
     }
 
-    /// Is nothing of `file` on its way to the device? Otherwise `task` is woken when that is so.
-    pub(crate) fn wait_written(&mut self, file: FileId, task: TaskId) -> bool {
+    /// Have all writes of `file` with numbers below `before` reached the device? Otherwise `task` is woken when more have.
+    pub(crate) fn wait_written(&mut self, file: FileId, before: u64, task: TaskId) -> bool {
         let cached = &mut self.files[file.0];
-        if cached.writing > 0 {
+        let written = cached.writing.first().is_none_or(|first| *first >= before);
+        if !written {
             cached.sync_waiters.push(task);
         }
-        cached.writing == 0
+        written
     }
 
     /// An I/O of the cache's is done: whom to wake.
@@ -331,20 +408,18 @@ impl PageCache {
         let mut wake = done.waiters;
         let cached = &mut self.files[done.file.0];
         for page in done.pages.clone() {
-            let state = &mut cached.pages[page as usize];
-            *state = match *state {
-                Page::WritingDirty => Page::Dirty,
-                Page::Dirty => Page::Dirty,
-                _ => Page::Clean,
+            let state = cached.pages.get_mut(page);
+            *state = match (*state, done.write) {
+                (Page::Reading, None) | (Page::Writing, Some(_)) => Page::Clean,
+                (Page::WritingDirty, Some(_)) => Page::Dirty,
+                // Written to, perhaps even sent off again, while it was being read in.
+                (other, _) => other,
             };
         }
-        if done.write {
-            let pages = done.pages.end - done.pages.start;
-            cached.writing -= pages;
-            self.writing -= pages;
-            if cached.writing == 0 {
-                wake.append(&mut cached.sync_waiters);
-            }
+        if let Some(number) = done.write {
+            cached.writing.remove(&number);
+            self.writing -= done.pages.end - done.pages.start;
+            wake.append(&mut cached.sync_waiters);
             if !self.over_limit() {
                 wake.append(&mut self.throttled);
             }
@@ -354,20 +429,20 @@ impl PageCache {
 }
 
 /// The first window for a request of so many pages.
-fn first_window(request: u64) -> u64 {
+fn first_window(request: u64, max: u64) -> u64 {
     let size = request.next_power_of_two();
-    if size <= READAHEAD_MAX / 32 {
+    if size <= max / 32 {
         size * 4
-    } else if size <= READAHEAD_MAX / 4 {
+    } else if size <= max / 4 {
         size * 2
     } else {
-        READAHEAD_MAX
+        max
     }
 }
 
-fn next_window(size: u64) -> u64 {
-    let next = if size < READAHEAD_MAX / 16 { size * 4 } else { size * 2 };
-    next.min(READAHEAD_MAX)
+fn next_window(size: u64, max: u64) -> u64 {
+    let next = if size < max / 16 { size * 4 } else { size * 2 };
+    next.min(max)
 }
 
 #[cfg(test)]
@@ -387,7 +462,7 @@ mod tests {
         let mut ra = ReadaheadState::default();
         let mut windows = Vec::new();
         for page in 0..140 {
-            if let Some(window) = cache.readahead(file, page, 1, &mut ra) {
+            if let Some(window) = cache.readahead(file, page, 1, false, &mut ra) {
                 windows.push(window.end - window.start);
                 let io = cache.start_reading(file, window);
                 cache.io_done(io);
@@ -403,7 +478,7 @@ mod tests {
         let (mut cache, file) = cache(512);
         let mut ra = ReadaheadState::default();
         for page in [100, 7, 300] {
-            let window = cache.readahead(file, page, 2, &mut ra).unwrap();
+            let window = cache.readahead(file, page, 2, false, &mut ra).unwrap();
             assert_eq!(window, page..page + 2);
             cache.start_reading(file, window);
             PageCache::was_read(&mut ra, page + 1);
@@ -414,12 +489,38 @@ mod tests {
     fn a_page_written_on_its_way_is_dirty_again() {
         let (mut cache, file) = cache(16);
         cache.dirty(file, 3, 0);
-        let writes = cache.start_writing(file, 0..16, 100);
+        let writes = cache.start_writing(file, 0..16, 100, 0);
         assert_eq!(writes[0].0, 3..4);
         cache.dirty(file, 3, 1);
-        assert!(cache.start_writing(file, 0..16, 100).is_empty(), "not twice at a time");
+        assert!(cache.start_writing(file, 0..16, 100, 1).is_empty(), "not twice at a time");
         cache.io_done(writes[0].1);
-        assert_eq!(cache.start_writing(file, 0..16, 100).len(), 1);
+        assert_eq!(cache.start_writing(file, 0..16, 100, 2).len(), 1);
+    }
+
+    /// A read that ends does not make a page clean that was written to, and is being written back, meanwhile.
+    #[test]
+    fn a_read_that_ends_late_does_not_undo_a_write() {
+        let (mut cache, file) = cache(16);
+        let read = cache.start_reading(file, 0..4);
+        cache.dirty(file, 2, 0);
+        let writes = cache.start_writing(file, 0..16, 100, 0);
+        cache.io_done(read);
+        cache.dirty(file, 2, 1);
+        cache.io_done(writes[0].1);
+        assert_eq!(cache.start_writing(file, 0..16, 100, 2).len(), 1, "the second write to the page counts");
+    }
+
+    #[test]
+    fn a_page_dropped_and_read_again_is_counted_once() {
+        let (mut cache, file) = cache(1000);
+        for _ in 0..5 {
+            let io = cache.start_reading(file, 0..200);
+            cache.io_done(io);
+            cache.invalidate(file);
+        }
+        let io = cache.start_reading(file, 0..256);
+        cache.io_done(io);
+        assert!((0..256).all(|page| cache.is_uptodate(file, page)));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Files: names, sizes, and where their blocks lie on the device.
 
+use std::collections::HashMap;
+
 /// Bytes in a page and in a file system block.
 pub const PAGE: u64 = 4096;
 /// Sectors in a page.
@@ -32,7 +34,6 @@ pub struct NoSpace {
 
 #[derive(Debug)]
 pub(crate) struct File {
-    pub(crate) name: String,
     pub(crate) bytes: u64,
     first_sector: u64,
     /// For [`Layout::Fresh`]: block of the file -> block of its region plus one; 0 = not allocated.
@@ -44,6 +45,8 @@ pub(crate) struct File {
 #[derive(Debug)]
 pub(crate) struct Files {
     files: Vec<File>,
+    /// Looked up, never walked: its order is not the same in every run.
+    by_name: HashMap<String, FileId>,
     capacity_sectors: u64,
     next_sector: u64,
 }
@@ -57,11 +60,11 @@ pub(crate) struct Run {
 
 impl Files {
     pub(crate) fn new(capacity_sectors: u64) -> Files {
-        Files { files: Vec::new(), capacity_sectors, next_sector: 0 }
+        Files { files: Vec::new(), by_name: HashMap::new(), capacity_sectors, next_sector: 0 }
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<FileId> {
-        self.files.iter().position(|f| f.name == name).map(FileId)
+        self.by_name.get(name).copied()
     }
 
     pub(crate) fn create(&mut self, name: &str, bytes: u64, layout: Layout) -> Result<FileId, NoSpace> {
@@ -77,8 +80,10 @@ impl Files {
             self.next_sector += sectors;
         }
         let blocks = (layout == Layout::Fresh).then(|| vec![0; (sectors / PAGE_SECTORS) as usize]);
-        self.files.push(File { name: name.to_owned(), bytes, first_sector, blocks, next_block: 0 });
-        Ok(FileId(self.files.len() - 1))
+        let file = FileId(self.files.len());
+        self.files.push(File { bytes, first_sector, blocks, next_block: 0 });
+        self.by_name.insert(name.to_owned(), file);
+        Ok(file)
     }
 
     pub(crate) fn get(&self, file: FileId) -> &File {

@@ -9,7 +9,7 @@ mod syscalls;
 pub mod version;
 
 pub use files::{FileId, Layout, NoSpace, PAGE};
-pub use syscalls::{DirectIo, ReadaheadState};
+pub use syscalls::{Advice, DirectIo, ReadaheadState};
 pub use version::Rules;
 
 use crate::engine::{Simulation, TaskId};

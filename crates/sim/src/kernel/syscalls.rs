@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use fairlift_core::{Bio, Flags, Op, SECOND};
 
-pub use super::cache::ReadaheadState;
+pub use super::cache::{Advice, ReadaheadState};
 use super::cache::{FLUSH_ROUND, PageCache};
 use super::files::{FileId, PAGE, PAGE_SECTORS, Run};
 use crate::block::Owner;
@@ -28,6 +28,9 @@ pub struct DirectIo {
     pub bytes: u64,
     /// A priority of its own.
     pub ioprio: Option<fairlift_core::IoPrio>,
+    /// Done only when it is on the medium (a write through O_DSYNC with asynchronous I/O). Kernels before blk-mq know no such
+    /// write and ignore it.
+    pub through: bool,
 }
 
 impl Sys {
@@ -40,6 +43,7 @@ impl Sys {
             let rules = &self.machine.borrow().kernel.rules;
             match io.op {
                 Op::Read => rules.direct_read,
+                _ if io.through && rules.blk_mq => rules.direct_write.or(Flags::FUA),
                 _ => rules.direct_write,
             }
         };
@@ -192,10 +196,14 @@ impl Sys {
     }
 
     async fn read_ahead(&self, file: FileId, page: u64, request: u64, ra: &mut ReadaheadState) {
-        let Some(window) = self.machine.borrow().kernel.cache.readahead(file, page, request, ra) else {
-            return;
+        let window = {
+            let mut machine = self.machine.borrow_mut();
+            let congested = machine.block.queue().is_congested(true);
+            machine.kernel.cache.readahead(file, page, request, congested, ra)
         };
-        self.read_pages(file, window).await;
+        if let Some(window) = window {
+            self.read_pages(file, window).await;
+        }
     }
 
     async fn read_pages(&self, file: FileId, window: Range<u64>) {
@@ -251,10 +259,11 @@ impl Sys {
         let copy = {
             let mut machine = self.machine.borrow_mut();
             let now = machine.now();
+            let was_clean = machine.kernel.cache.is_clean();
             for page in pages.clone() {
                 machine.kernel.cache.dirty(file, page, now);
             }
-            if machine.kernel.cache.over_background()
+            if (was_clean || machine.kernel.cache.over_background())
                 && let Some(flusher) = machine.kernel.cache.flusher()
             {
                 machine.wake(flusher);
@@ -284,19 +293,28 @@ impl Sys {
         }
     }
 
-    /// `fsync`/`fdatasync`: the file's dirty pages, then the device's cache.
+    /// `fsync`/`fdatasync`: the file's dirty pages, then the device's cache. Pages dirtied later are not waited for.
     pub async fn fsync(&self, file: FileId) {
         let flags = self.machine.borrow().kernel.rules.fsync_write;
-        while self.write_pages(file, 0..u64::MAX, usize::MAX, flags).await > 0 {}
-        self.unplug();
-        self.wait(|machine, task| machine.kernel.cache.wait_written(file, task).then_some(())).await;
+        // The second round is for pages that were dirtied again while on their way before this call.
+        for _ in 0..2 {
+            self.write_pages(file, 0..u64::MAX, usize::MAX, flags).await;
+            self.unplug();
+            let before = self.machine.borrow().kernel.cache.next_write();
+            self.wait(|machine, task| machine.kernel.cache.wait_written(file, before, task).then_some(()))
+                .await;
+        }
         self.flush_device().await;
     }
 
     /// Start writing up to `max` dirty pages of `file`; how many there were.
     async fn write_pages(&self, file: FileId, range: Range<u64>, max: usize, flags: Flags) -> u64 {
         self.open_plug();
-        let writes = self.machine.borrow_mut().kernel.cache.start_writing(file, range, max);
+        let writes = {
+            let mut machine = self.machine.borrow_mut();
+            let now = machine.now();
+            machine.kernel.cache.start_writing(file, range, max, now)
+        };
         let mut count = 0;
         for (pages, io) in writes {
             count += pages.end - pages.start;
@@ -339,14 +357,15 @@ pub(super) async fn flusher(sys: Sys) {
     let mut next_look = 0;
     let mut from = 0;
     loop {
-        // Woken by a writer over the background limit, or by the clock.
+        // Woken by the first writer, by one over the background limit, or by the clock while anything is dirty.
         let due = next_look;
         let mut armed = false;
         sys.wait(|machine, task| {
-            if machine.kernel.cache.over_background() || machine.now() >= due {
+            let clean = machine.kernel.cache.is_clean();
+            if machine.kernel.cache.over_background() || (machine.now() >= due && !clean) {
                 return Some(());
             }
-            if !armed {
+            if !armed && !clean {
                 armed = true;
                 machine.wake_at(due, task);
             }

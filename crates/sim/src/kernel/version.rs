@@ -1,7 +1,7 @@
 //! Kernel versions: which flags, pools, plugs and clocks an operating system's I/O path uses.
 //!
-//! Sources: Linux 2.6.31 and 2.6.34 `include/linux/fs.h`, `fs/direct-io.c`, `block/`; Linux 6.12 `block/blk-mq.c`. The CPU
-//! costs are stated constants of this lab, chosen once: they are not measured on any machine.
+//! Sources: Linux 2.6.31 and 2.6.34 `include/linux/fs.h`, `fs/direct-io.c`, `block/`; Linux 6.12 `block/blk-mq.c`,
+//! `fs/iomap/direct-io.c`. The CPU costs are stated constants of this lab, chosen once: they are not measured on any machine.
 
 use fairlift_core::queue::{Admission, MergeLimits, NoMerges, Ordering, Plugging, QueueConfig};
 use fairlift_core::{Flags, MS};
@@ -70,8 +70,9 @@ pub const VERSIONS: &[Rules] = &[
         profile: "2.6.34",
         blk_mq: true,
         direct_read: Flags::NONE,
-        direct_write: SYNC_NOIDLE,
-        fsync_write: Flags::SYNC,
+        // REQ_SYNC | REQ_IDLE: as before, more is expected after it.
+        direct_write: Flags::SYNC,
+        fsync_write: SYNC_NOIDLE,
         cpu_per_io_ns: 2_000,
         cpu_per_page_ns: 300,
         foreground_writeback: false,

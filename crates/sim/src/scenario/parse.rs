@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
@@ -97,11 +98,13 @@ struct FilePublished {
 pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
     let origin = path.display().to_string();
     let fail = |message: String| ScenarioError { place: origin.clone(), message, remarks: Vec::new() };
-    let size = std::fs::metadata(path).map_err(|e| fail(format!("cannot read: {e}")))?.len();
-    if size > FILE_BYTES_MAX {
-        return Err(fail(format!("{size} bytes are too many for a scenario (at most {FILE_BYTES_MAX})")));
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(|e| fail(format!("cannot read: {e}")))?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(fail(format!("too large for a scenario (at most {FILE_BYTES_MAX} bytes)")));
     }
-    let bytes = std::fs::read(path).map_err(|e| fail(format!("cannot read: {e}")))?;
     let text = String::from_utf8(bytes).map_err(|_| fail("not a text file (not UTF-8)".to_owned()))?;
     parse(&text, &origin)
 }
