@@ -25,7 +25,9 @@ pub fn devices(name: Option<&str>) -> Result<String, Failure> {
         rows.push(vec![preset.name.to_owned(), spec.model().to_owned(), size, preset.description.to_owned()]);
     }
     let mut out = columns(&["device", "model", "size", ""], &rows);
-    out.push_str("\n'fairlift devices NAME' shows every parameter of one; a file of your own can start from it (based_on).\n");
+    out.push_str(
+        "\n'fairlift devices NAME' shows every parameter of one. A file of your own can be based on it.\n",
+    );
     Ok(out)
 }
 
@@ -107,8 +109,9 @@ pub fn kernels() -> String {
             rules.cpu_per_page_ns as f64 / 1e3
         );
         let _ = writeln!(out, "{}: {}", rules.version, rules.about);
-        let _ = writeln!(out, "  {block}; {tick}; elevators default to profile {}", rules.profile);
-        let _ = writeln!(out, "  {writers}; {cpu}");
+        let facts =
+            format!("{block}; {tick}; elevators default to profile {}; {writers}; {cpu}", rules.profile);
+        wrapped(&facts, WIDTH - 2).iter().for_each(|line| out.push_str(&format!("  {line}\n")));
     }
     out.push_str(
         "\nThe default is the first. The CPU costs are stated constants of this lab, not measurements.\n",
