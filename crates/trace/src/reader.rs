@@ -119,7 +119,10 @@ impl TraceReader {
             return Err(TraceError::new(ErrorKind::Empty, Place::file(&"".into()), "no file to read"));
         };
         let source: Box<dyn Source> = match format {
-            Format::Blktrace => Box::new(Merge::new(inputs.into_iter().map(BlktraceFile::new).collect())),
+            Format::Blktrace => {
+                let open = if inputs.len() == 1 { BlktraceFile::alone } else { BlktraceFile::of_cpu };
+                Box::new(Merge::new(inputs.into_iter().map(open).collect()))
+            }
             _ if inputs.len() > 1 => {
                 let message = format!("several files are one trace only in format blktrace, not {format}");
                 return Err(TraceError::new(ErrorKind::Unsupported, Place::file(&inputs[1].file), message));

@@ -131,11 +131,12 @@ impl LineParser for Blkparse {
         match event.action {
             Action::Complete => event.error = error_number(inner)?,
             Action::Unplug { by_timer, .. } => {
-                event.comm = Some(shared.names.intern_bytes(inner));
+                event.comm = (!inner.is_empty()).then(|| shared.names.intern_bytes(inner));
                 let count = digits(behind.trim_ascii()).unwrap_or(0);
                 event.action = Action::Unplug { count, by_timer };
             }
-            _ => event.comm = Some(shared.names.intern_bytes(inner)),
+            Action::Requeue if int(inner, "").is_ok() => event.error = error_number(inner)?,
+            _ => event.comm = (!inner.is_empty()).then(|| shared.names.intern_bytes(inner)),
         }
         Ok(Some(event))
     }

@@ -6,7 +6,6 @@ use super::fields::{device, hex, sectors_to_bytes, time, uint, uint32};
 use super::lines::LineParser;
 use crate::error::Problem;
 use crate::event::{Action, Device, DeviceNumber, Event};
-use crate::rwbs;
 
 /// A format string as blkparse takes it: `%` with an optional width and one of `a c C d D e m M n N p P s S t T u U`.
 #[derive(Clone, Debug, PartialEq, Eq)]

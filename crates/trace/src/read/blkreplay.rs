@@ -1,7 +1,7 @@
 //! blkreplay's `.load` files.
 
 use super::Shared;
-use super::fields::{Words, sectors_to_bytes, time, uint};
+use super::fields::{sectors_to_bytes, time, uint};
 use super::lines::LineParser;
 use crate::error::Problem;
 use crate::event::{Action, Event, Op};

@@ -6,6 +6,9 @@ use super::{NamedInput, Shared, Source};
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::event::{Action, Device, DeviceNumber, Event};
 
+/// How far a merged file's notes may go before the first event: blkparse writes a batch of them first.
+const AHEAD_BYTES: usize = 4 << 20;
+
 /// The events of one file.
 pub(crate) struct BlktraceFile {
     bytes: Bytes,
@@ -34,9 +37,19 @@ enum NoteClock {
 }
 
 impl BlktraceFile {
-    pub fn new(named: NamedInput) -> Self {
+    /// A file that may be the merged one of `blkparse -d`. One of a per-CPU set never is.
+    pub fn alone(named: NamedInput) -> Self {
+        Self::with(Bytes::with_buffer(named, AHEAD_BYTES), NoteClock::Unknown)
+    }
+
+    /// A file of one CPU.
+    pub fn of_cpu(named: NamedInput) -> Self {
+        Self::with(Bytes::new(named), NoteClock::Same)
+    }
+
+    fn with(bytes: Bytes, clock: NoteClock) -> Self {
         Self {
-            bytes: Bytes::new(named),
+            bytes,
             kind: None,
             record: 0,
             start: 0,
@@ -44,7 +57,7 @@ impl BlktraceFile {
             lost: false,
             at_end: false,
             last_ns: 0,
-            clock: NoteClock::Unknown,
+            clock,
         }
     }
 
@@ -88,10 +101,10 @@ impl BlktraceFile {
         }
     }
 
-    /// Reads ahead to learn whether notes share the events' clock: they do unless the first note is later than the first
-    /// event behind it.
+    /// Reads ahead to learn whether notes share the events' clock: they do unless notes are later than the first event
+    /// behind them. If there are notes only as far as can be seen, order among them has to do.
     fn learn_clock(&mut self, order: Order, version: u8, head: usize) -> Result<(), TraceError> {
-        let have = self.bytes.fill(64 << 10)?;
+        let have = self.bytes.fill(AHEAD_BYTES)?;
         let window = &self.bytes.window()[..have];
         let (mut at, mut note_ns) = (0, None);
         self.clock = NoteClock::Same;
@@ -101,10 +114,12 @@ impl BlktraceFile {
             }
             let record = Record::decode(bytes, order, version);
             if record.action >> 16 & record::category::NOTIFY == 0 {
-                if note_ns.is_some_and(|note| note > record.time_ns) {
-                    self.clock = NoteClock::Other;
-                }
+                let later = note_ns.is_some_and(|note| note > record.time_ns);
+                self.clock = if later { NoteClock::Other } else { NoteClock::Same };
                 break;
+            }
+            if note_ns > Some(record.time_ns) {
+                self.clock = NoteClock::Other;
             }
             note_ns = note_ns.max(Some(record.time_ns));
             at += head + usize::from(record.payload_bytes);

@@ -7,7 +7,7 @@ use super::{Input, NamedInput};
 use crate::error::{Place, TraceError};
 
 /// Larger than any record with its payload (64 + 65535 bytes).
-const BUFFER_BYTES: usize = 256 << 10;
+pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
 /// A window on a stream.
 pub(crate) struct Bytes {
@@ -23,7 +23,12 @@ pub(crate) struct Bytes {
 
 impl Bytes {
     pub fn new(named: NamedInput) -> Self {
-        let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+        Self::with_buffer(named, BUFFER_BYTES)
+    }
+
+    /// With another window than the usual.
+    pub fn with_buffer(named: NamedInput, bytes: usize) -> Self {
+        let buffer = vec![0; bytes].into_boxed_slice();
         Self { file: named.file, input: named.input, buffer, start: 0, end: 0, offset: 0, at_end: false }
     }
 
@@ -43,7 +48,7 @@ impl Bytes {
 
     #[cold]
     fn refill(&mut self, count: usize) -> Result<(), TraceError> {
-        assert!(count <= BUFFER_BYTES, "a record fits the buffer");
+        assert!(count <= self.buffer.len(), "a record fits the buffer");
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
         while self.end < count {

@@ -51,11 +51,6 @@ const WIDE: [(Op, u64); 7] = [
     (Op::WriteZeroes, c::WRITE_ZEROES),
 ];
 
-/// Whether an operation needs v8.
-pub(crate) fn is_wide(op: Op) -> bool {
-    WIDE.iter().any(|(wide, _)| *wide == op)
-}
-
 /// A record's fields, whichever its version.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Record {
