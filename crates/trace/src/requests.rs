@@ -1,11 +1,14 @@
 //! Puts the events of one I/O together: queue, get request, insert or merge, issue, complete.
 //!
-//! The rules are btt's, so that its figures can be checked against ours. A bio is found again by device and first
-//! sector at its allocation, insertion or merge, and by lying inside the request at issue and completion. Events of
-//! zero bytes (flushes, the end of a flush sequence) are left out.
+//! The intervals are btt's, so that its figures can be checked against ours. A bio is found again by device and first
+//! sector at its allocation, insertion or merge. At issue and completion a request's bios are those that lie end to end
+//! from its first sector to its last; failing that, all that lie inside it. Events of zero bytes (flushes, the end of a
+//! flush sequence) are left out.
 //!
-//! One rule differs: a split cuts the bio in two, each queued when the whole was. btt keeps the whole, which then never
-//! completes and takes the events of later I/O to the same place.
+//! Where bios overlap (a read inside a readahead under way) btt mixes them up: it takes any bio around the sector and
+//! all inside the request. And a split cuts the bio in two here, each queued when the whole was, where btt keeps the
+//! whole, which then never completes and takes the events of later I/O to the same place. Without overlaps and splits
+//! the figures agree to the nanosecond.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -115,6 +118,10 @@ impl Bio {
 }
 
 impl Bio {
+    fn end_sector(&self) -> u64 {
+        self.sector.saturating_add(self.bytes.div_ceil(512))
+    }
+
     /// Ends this bio at sector `to` and gives the rest; `None` when `to` is not inside.
     fn cut(&mut self, to: u64) -> Option<Self> {
         let first_bytes = to.checked_sub(self.sector)?.checked_mul(512).filter(|&bytes| bytes > 0)?;
@@ -147,7 +154,7 @@ pub struct Tracker {
     forgotten: u64,
     /// Queue events were seen. Traces without them are followed from insertion or issue on.
     has_queue: bool,
-    /// Room for [`Self::find_inside`].
+    /// Room for [`Self::find`].
     found: Vec<(Device, u64, u64)>,
 }
 
@@ -230,10 +237,10 @@ impl Tracker {
                 }
             }
             Action::Issue if event.bytes > 0 => {
-                self.find_inside(event);
+                self.find(event);
                 if self.found.is_empty() && !self.has_queue {
                     self.open_bio(event);
-                    self.find_inside(event);
+                    self.find(event);
                 }
                 for key in &self.found {
                     let Some(bio) = self.bios.get_mut(key) else { continue };
@@ -246,7 +253,7 @@ impl Tracker {
                 }
             }
             Action::Complete if event.bytes > 0 => {
-                self.find_inside(event);
+                self.find(event);
                 for key in &self.found {
                     let Some(bio) = self.bios.remove(key) else { continue };
                     if bio.has_queued {
@@ -282,21 +289,39 @@ impl Tracker {
         self.bios.insert(key, bio);
     }
 
-    /// The bio that begins where the event does; the oldest of several.
+    /// The bio that begins where the event does and has not come this far; else the oldest that begins there.
     fn at(&mut self, event: &Event) -> Option<&mut Bio> {
         let (device, sector) = (event.device, event.sector);
-        self.bios.range_mut((device, sector, 0)..=(device, sector, u64::MAX)).next().map(|(_, bio)| bio)
+        let range = (device, sector, 0)..=(device, sector, u64::MAX);
+        let waits = |bio: &Bio| match event.action {
+            Action::Insert => bio.inserted_ns.is_none() && bio.merged_ns.is_none(),
+            _ => bio.allocated_ns.is_none() && bio.merged_ns.is_none(),
+        };
+        let waiting = self.bios.range(range.clone()).find(|(_, bio)| waits(bio));
+        let key = *waiting.or_else(|| self.bios.range(range).next())?.0;
+        self.bios.get_mut(&key)
     }
 
-    /// The bios that lie inside the event's extent, into `self.found`.
-    fn find_inside(&mut self, event: &Event) {
+    /// The bios of the request that is issued or complete, into `self.found`.
+    fn find(&mut self, event: &Event) {
         self.found.clear();
         let (start, end) = (event.sector, event.end_sector());
-        let range = (event.device, start, 0)..(event.device, end, 0);
-        let inside = self
-            .bios
-            .range(range)
-            .filter(|(_, bio)| bio.sector.saturating_add(bio.bytes.div_ceil(512)) <= end);
-        self.found.extend(inside.map(|(key, _)| *key));
+        let is_complete = event.action == Action::Complete;
+        let mut next = start;
+        while next < end {
+            let here = self.bios.range((event.device, next, 0)..=(event.device, next, u64::MAX));
+            let fits = |bio: &Bio| {
+                bio.end_sector() <= end && bio.issued_ns.is_some() == is_complete && bio.bytes > 0
+            };
+            let Some((key, bio)) = here.into_iter().find(|(_, bio)| fits(bio)) else { break };
+            self.found.push(*key);
+            next = bio.end_sector();
+        }
+        if next < end {
+            self.found.clear();
+            let range = (event.device, start, 0)..(event.device, end, 0);
+            let inside = self.bios.range(range).filter(|(_, bio)| bio.end_sector() <= end);
+            self.found.extend(inside.map(|(key, _)| *key));
+        }
     }
 }
