@@ -101,7 +101,8 @@ impl LineParser for Blkparse {
     fn parse(&mut self, line: &[u8], shared: &mut Shared) -> Result<Option<Event>, Problem> {
         let mut rest = line;
         let first = next_word(&mut rest);
-        if first.is_empty() {
+        // blkparse tells on the same stream which files it reads.
+        if first.is_empty() || (first == b"Input" && line.ends_with(b"added")) {
             return Ok(None);
         }
         if (first.starts_with(b"CPU") || first == b"Total") && line.ends_with(b"):") {

@@ -1,4 +1,5 @@
-//! Per-CPU files in one order: by time, equal times by CPU, within a CPU as recorded.
+//! Per-CPU files in one order: by time, equal times by sequence number and CPU as blkparse does, within a CPU as
+//! recorded.
 
 use super::blktrace::BlktraceFile;
 use super::{Shared, Source};
@@ -75,9 +76,9 @@ impl Source for Merge {
             .files
             .iter()
             .enumerate()
-            .filter_map(|(index, stream)| stream.head.map(|head| (head.time_ns, head.cpu, index)))
+            .filter_map(|(index, stream)| stream.head.map(|head| (head.time_ns, head.sequence, head.cpu, index)))
             .min();
-        let Some((_, _, index)) = next else { return Ok(None) };
+        let Some((.., index)) = next else { return Ok(None) };
         self.last = index;
         let stream = &mut self.files[index];
         self.last_position = stream.position;
