@@ -6,7 +6,10 @@ use std::io::Cursor;
 
 use common::{data, scratch, xz};
 use fairlift_trace::write::{BlktraceWriter, EventWriter, Version};
-use fairlift_trace::{Action, Device, DeviceNumber, ErrorKind, Event, Format, Names, Op, Options, Texts, TraceError, TraceReader};
+use fairlift_trace::{
+    Action, Device, DeviceNumber, ErrorKind, Event, Format, Names, Op, Options, Texts, TraceError,
+    TraceReader,
+};
 
 const KEEP_GOING: Options =
     Options { format: None, blkparse_format: None, keep_going: true, sort_window: 0, rebase: false };
@@ -102,7 +105,8 @@ fn swapped(record: &[u8]) -> Vec<u8> {
 #[test]
 fn both_byte_orders() {
     let foreign: Vec<u8> = ten().chunks(48).flat_map(swapped).collect();
-    let theirs: Vec<Event> = open(foreign.clone(), &Options::default()).unwrap().map(Result::unwrap).collect();
+    let theirs: Vec<Event> =
+        open(foreign.clone(), &Options::default()).unwrap().map(Result::unwrap).collect();
     let ours: Vec<Event> = open(ten(), &Options::default()).unwrap().map(Result::unwrap).collect();
     assert_eq!(theirs, ours);
 
@@ -118,7 +122,10 @@ fn out_of_order() {
     bytes[48 * 6 + 8..48 * 6 + 16].copy_from_slice(&1u64.to_ne_bytes());
     let (error, before, usable) = fault(bytes.clone());
     assert_eq!((error.kind, before, usable), (ErrorKind::OutOfOrder, 6, 9));
-    assert!(error.to_string().starts_with("sda: record 7 at byte 288: time runs backwards: 1 ns after 5000 ns"), "{error}");
+    assert!(
+        error.to_string().starts_with("sda: record 7 at byte 288: time runs backwards: 1 ns after 5000 ns"),
+        "{error}"
+    );
     let sorted = Options { sort_window: 8, ..Options::default() };
     let times: Vec<u64> = open(bytes, &sorted).unwrap().map(|event| event.unwrap().time_ns).collect();
     assert!(times.is_sorted() && times.len() == 10);
@@ -132,12 +139,17 @@ fn negative_times() {
     assert_eq!(error.to_string(), "sda:2 (byte 12): the arrival time in ms is negative (-0.25)");
     let before_1970 = "1,usr,0,Read,0,512,1\n128166372003061629,usr,0,Read,0,512,1\n128166372003061639,usr,0,Read,0,512,1\n";
     let options = Options { format: Some(Format::Msr), ..Options::default() };
-    assert_eq!(open(before_1970, &options).unwrap().next().unwrap().unwrap_err().kind, ErrorKind::NegativeTime);
+    assert_eq!(
+        open(before_1970, &options).unwrap().next().unwrap().unwrap_err().kind,
+        ErrorKind::NegativeTime
+    );
 }
 
 #[test]
 fn empty_and_unknown() {
-    for (text, kind) in [("", ErrorKind::Empty), (" \n\n", ErrorKind::Empty), ("lorem ipsum\n", ErrorKind::UnknownFormat)] {
+    for (text, kind) in
+        [("", ErrorKind::Empty), (" \n\n", ErrorKind::Empty), ("lorem ipsum\n", ErrorKind::UnknownFormat)]
+    {
         assert_eq!(open(text, &Options::default()).expect_err(text).kind, kind);
     }
     let binary = open([0u8, 1, 2, 3, 4], &Options::default()).expect_err("no format");
@@ -153,9 +165,9 @@ fn empty_and_unknown() {
 
 #[test]
 fn a_line_cut_in_two() {
-    let (error, before, usable) = fault("13.2 30 0 5 1\n17.8 20 57");
-    assert_eq!((error.kind, before, usable), (ErrorKind::Truncated, 1, 1));
-    assert!(error.to_string().starts_with("sda:2 (byte 14): expected 5 columns"), "{error}");
+    let (error, before, usable) = fault("13.2 30 0 5 1\n15.0 30 0 5 1\n17.8 20 57");
+    assert_eq!((error.kind, before, usable), (ErrorKind::Truncated, 2, 2));
+    assert!(error.to_string().starts_with("sda:3 (byte 28): expected 5 columns"), "{error}");
 }
 
 #[test]
@@ -178,7 +190,8 @@ fn mixed_devices() {
 fn one_bad_file_of_a_set_leaves_the_other() {
     let directory = scratch("half");
     let (mut zero, one) = (xz("tail.blktrace.0.xz"), xz("tail.blktrace.1.xz"));
-    let whole = TraceReader::open(&data("tail"), &Options::default()).unwrap().filter(|event| event.is_ok()).count();
+    let whole =
+        TraceReader::open(&data("tail"), &Options::default()).unwrap().filter(|event| event.is_ok()).count();
     zero.truncate(zero.len() / 2);
     std::fs::write(directory.join("t.blktrace.0"), zero).unwrap();
     std::fs::write(directory.join("t.blktrace.1"), &one).unwrap();

@@ -5,7 +5,9 @@ use std::io::Cursor;
 use fairlift_trace::write::{
     BlkparseWriter, BlktraceWriter, CsvWriter, EventWriter, IologVersion, IologWriter, Losses, Version,
 };
-use fairlift_trace::{Action, Device, DeviceNumber, Event, Flags, Format, Names, Op, Options, Texts, TraceReader};
+use fairlift_trace::{
+    Action, Device, DeviceNumber, Event, Flags, Format, Names, Op, Options, Texts, TraceReader,
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -28,13 +30,19 @@ impl Told {
             Device::Name(text) => (Some(name(text)), Device::None),
             other => (None, other),
         };
-        Self { event: Event { comm: None, device: kept, ..event }, comm, device, payload: texts.payload.to_vec() }
+        Self {
+            event: Event { comm: None, device: kept, ..event },
+            comm,
+            device,
+            payload: texts.payload.to_vec(),
+        }
     }
 }
 
 fn read(bytes: Vec<u8>, format: Format) -> Vec<Told> {
     // Detection has to find it, too.
-    let mut reader = TraceReader::from_read("written", Cursor::new(bytes), &Options::default()).expect("readable");
+    let mut reader =
+        TraceReader::from_read("written", Cursor::new(bytes), &Options::default()).expect("readable");
     assert_eq!(reader.format(), format);
     let mut told = Vec::new();
     while let Some(event) = reader.next() {
@@ -186,7 +194,12 @@ fn text_event() -> impl Strategy<Value = Told> {
 
 fn any_event() -> impl Strategy<Value = Told> {
     let extent = (any::<u64>(), any::<u64>(), 0..Op::NAMES.len(), 0u16..1024, 0u16..512);
-    let who = (option::of(any::<u32>()), option::of("\\PC{1,15}"), option::of(any::<u32>()), option::of(any::<u64>()));
+    let who = (
+        option::of(any::<u32>()),
+        option::of("\\PC{1,15}"),
+        option::of(any::<u32>()),
+        option::of(any::<u64>()),
+    );
     let device = prop_oneof![
         Just((Device::None, None)),
         number().prop_map(|number| (Device::Number(number), None)),
@@ -207,29 +220,31 @@ fn any_event() -> impl Strategy<Value = Told> {
     let action = prop_oneof![2 => blktrace_action(), 1 => more];
     let rest = (any::<i32>(), option::of(any::<u16>()), option::of(any::<u64>()), any::<u64>(), any::<u32>());
     let payload = vec(any::<u8>(), 0..40);
-    (extent, who, device, action, rest, payload).prop_map(|(extent, who, (device, name), action, rest, payload)| {
-        let ((sector, bytes, op, flags, skew_bytes), (pid, comm, cpu, cgroup)) = (extent, who);
-        let (error, ioprio, response_ns, time_ns, sequence) = rest;
-        let event = Event {
-            time_ns,
-            sector,
-            bytes,
-            response_ns,
-            cgroup,
-            action,
-            device,
-            pid,
-            comm: None,
-            cpu,
-            sequence,
-            error,
-            skew_bytes,
-            ioprio,
-            op: Op::NAMES[op].1,
-            flags: Flags(flags),
-        };
-        Told { event, comm, device: name, payload }
-    })
+    (extent, who, device, action, rest, payload).prop_map(
+        |(extent, who, (device, name), action, rest, payload)| {
+            let ((sector, bytes, op, flags, skew_bytes), (pid, comm, cpu, cgroup)) = (extent, who);
+            let (error, ioprio, response_ns, time_ns, sequence) = rest;
+            let event = Event {
+                time_ns,
+                sector,
+                bytes,
+                response_ns,
+                cgroup,
+                action,
+                device,
+                pid,
+                comm: None,
+                cpu,
+                sequence,
+                error,
+                skew_bytes,
+                ioprio,
+                op: Op::NAMES[op].1,
+                flags: Flags(flags),
+            };
+            Told { event, comm, device: name, payload }
+        },
+    )
 }
 
 fn iolog_event() -> impl Strategy<Value = Told> {
@@ -238,11 +253,14 @@ fn iolog_event() -> impl Strategy<Value = Told> {
         number().prop_map(|number| (Device::Number(number), None)),
         "/[a-z]{1,9}/[!-~]{1,9}".prop_map(|name| (Device::None, Some(name))),
     ];
-    (0u64..1 << 53, any::<u64>(), any::<u64>(), op, device).prop_map(|(us, offset, bytes, op, (device, name))| {
-        let mut event = Event { time_ns: us * 1000, bytes, op, device, action: Action::Queue, ..Event::default() };
-        event.set_offset_bytes(offset);
-        Told { event, comm: None, device: name, payload: Vec::new() }
-    })
+    (0u64..1 << 53, any::<u64>(), any::<u64>(), op, device).prop_map(
+        |(us, offset, bytes, op, (device, name))| {
+            let mut event =
+                Event { time_ns: us * 1000, bytes, op, device, action: Action::Queue, ..Event::default() };
+            event.set_offset_bytes(offset);
+            Told { event, comm: None, device: name, payload: Vec::new() }
+        },
+    )
 }
 
 proptest! {

@@ -1,5 +1,5 @@
-//! Per-CPU files in one order: by time, equal times by sequence number and CPU as blkparse does, within a CPU as
-//! recorded.
+//! Per-CPU files in one order: by time, equal times by CPU, within a CPU as recorded. (blkparse
+//! leaves the order of equal times on different CPUs to how it happened to read them.)
 
 use super::blktrace::BlktraceFile;
 use super::{Shared, Source};
@@ -76,7 +76,9 @@ impl Source for Merge {
             .files
             .iter()
             .enumerate()
-            .filter_map(|(index, stream)| stream.head.map(|head| (head.time_ns, head.sequence, head.cpu, index)))
+            .filter_map(|(index, stream)| {
+                stream.head.map(|head| (head.time_ns, head.cpu, index))
+            })
             .min();
         let Some((.., index)) = next else { return Ok(None) };
         self.last = index;

@@ -47,7 +47,8 @@ impl<W: Write> std::fmt::Debug for BlktraceWriter<W> {
 const PROCESSES_MAX: usize = 1 << 18;
 
 impl<W: Write> BlktraceWriter<W> {
-    /// All records in one stream, as `blkparse -d` makes and btt and fio want it.
+    /// All records in one stream, as `blkparse -d` makes and btt, fio and `blkparse -i -` want it. blkparse takes a
+    /// stream whose first time is 0 for one whose start it has not seen yet, and prints other times.
     pub fn single(out: W, version: Version) -> Self {
         Self::new(vec![(0, BufWriter::new(out))], None, version)
     }
