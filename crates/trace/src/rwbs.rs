@@ -11,9 +11,8 @@ pub(crate) fn parse(word: &[u8]) -> Option<(Op, Flags)> {
     let mut rest = word;
     if let [b'F', tail @ ..] = rest {
         // A lone F, or F before another F, is the flush itself; otherwise it goes before the operation.
-        match tail {
-            [b'W' | b'R' | b'D' | b'N' | b'Z' | b'F', ..] => (flags, rest) = (Flags::PREFLUSH, tail),
-            _ => {}
+        if let [b'W' | b'R' | b'D' | b'N' | b'Z' | b'F', ..] = tail {
+            (flags, rest) = (Flags::PREFLUSH, tail);
         }
     }
     let (op, tail): (Op, &[u8]) = match rest {

@@ -84,10 +84,7 @@ pub(crate) fn extent<'a>(
                     event.flags = event.flags.with(crate::event::Flags::PASSTHROUGH);
                     let bytes = inner.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
                     payload.extend(
-                        bytes
-                            .take_while(|&word| word != b"..")
-                            .filter_map(|w| fields::hex(w))
-                            .map(|b| b as u8),
+                        bytes.take_while(|&word| word != b"..").filter_map(fields::hex).map(|b| b as u8),
                     );
                 }
                 rest = &before[close + 1..];

@@ -173,7 +173,7 @@ fn read_field(
         b'T' => found.seconds = time(word, 0, "the time in seconds")?,
         b'u' => {
             event.response_ns =
-                Some(uint(word, "elapsed microseconds")?.saturating_mul(1000)).filter(|&ns| ns > 0)
+                Some(uint(word, "elapsed microseconds")?.saturating_mul(1000)).filter(|&ns| ns > 0);
         }
         b'U' => found.number = Some(uint(word, "a number")?),
         _ => unreachable!("the format holds known fields only"),

@@ -196,7 +196,7 @@ fn read_cell(name: &str, cell: &[u8], event: &mut Event, shared: &mut Shared) ->
         "bytes" => event.bytes = uint(cell, name)?,
         "sectors" => event.bytes = sectors_to_bytes(uint(cell, name)?)?,
         "kib" => {
-            event.bytes = uint(cell, name)?.checked_mul(1024).ok_or_else(|| Problem::word("a size", cell))?
+            event.bytes = uint(cell, name)?.checked_mul(1024).ok_or_else(|| Problem::word("a size", cell))?;
         }
         "op" => event.op = op(cell)?,
         "flags" => event.flags = flags(cell)?,

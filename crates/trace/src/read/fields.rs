@@ -87,11 +87,11 @@ pub(crate) fn hex(word: &[u8]) -> Option<u64> {
 /// A time in a unit of 10^-`scale` of the result's: `decimal(b"1.5", 9, ..)` is 1.5 s in ns. Digits past the result's
 /// unit are dropped.
 pub(crate) fn time(word: &[u8], scale: u32, what: &str) -> Result<u64, Problem> {
-    if let [b'-', rest @ ..] = word {
-        if decimal(rest, scale).is_some_and(|value| value > 0) {
-            let message = format!("{what} is negative ({})", String::from_utf8_lossy(word));
-            return Err(Problem { kind: ErrorKind::NegativeTime, message });
-        }
+    if let [b'-', rest @ ..] = word
+        && decimal(rest, scale).is_some_and(|value| value > 0)
+    {
+        let message = format!("{what} is negative ({})", String::from_utf8_lossy(word));
+        return Err(Problem { kind: ErrorKind::NegativeTime, message });
     }
     let unsigned = word.strip_prefix(b"-").unwrap_or(word);
     decimal(unsigned, scale).ok_or_else(|| Problem::word(&format!("{what}, a decimal number"), word))

@@ -76,9 +76,7 @@ impl Source for Merge {
             .files
             .iter()
             .enumerate()
-            .filter_map(|(index, stream)| {
-                stream.head.map(|head| (head.time_ns, head.cpu, index))
-            })
+            .filter_map(|(index, stream)| stream.head.map(|head| (head.time_ns, head.cpu, index)))
             .min();
         let Some((.., index)) = next else { return Ok(None) };
         self.last = index;

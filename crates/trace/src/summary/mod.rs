@@ -194,7 +194,7 @@ impl Summary {
             Action::Requeue => self.in_device.down(event.time_ns),
             // The end of a flush sequence is told once more, with no bytes; only what was issued comes back.
             Action::Complete if event.bytes > 0 || event.op == Op::Flush => {
-                self.in_device.down(event.time_ns)
+                self.in_device.down(event.time_ns);
             }
             _ => {}
         }

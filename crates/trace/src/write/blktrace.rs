@@ -136,7 +136,7 @@ impl<W: Write> EventWriter for BlktraceWriter<W> {
         };
         let bytes = u32::try_from(event.bytes).unwrap_or_else(|_| {
             self.losses.add("sizes of 4 GiB and more");
-            u32::MAX & !511
+            !511
         });
         self.emit(Record {
             sequence,

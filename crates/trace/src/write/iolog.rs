@@ -114,9 +114,7 @@ impl<W: Write> EventWriter for IologWriter<W> {
         if !is_file && event.action != self.at {
             return Ok(());
         }
-        if !self.names.contains_key(&device) {
-            self.names.insert(device, file_name(device, texts, losses));
-        }
+        self.names.entry(device).or_insert_with(|| file_name(device, texts, losses));
         losses.add_if(!event.time_ns.is_multiple_of(1000), "parts of a microsecond");
         losses.add_if(event.pid.is_some() || event.comm.is_some(), "processes");
         losses.add_if(event.flags != crate::event::Flags::NONE, "flags");
