@@ -132,7 +132,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             started,
         );
         let started = Instant::now();
-        let mut summary = Summary::new();
+        let mut summary = Summary::of(format.facts());
         for event in TraceReader::open(path.as_ref(), &Options::default())? {
             summary.add(&event?);
         }

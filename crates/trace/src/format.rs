@@ -115,7 +115,7 @@ const ROWS: [Row; 19] = [
     row(Format::DiskSim, "disksim", Clock::SinceStart, 1, [F, F, F, T, F]),
     row(Format::DiskSimValidation, "disksim-validation", Clock::SinceStart, 1, [F, T, F, F, F]),
     row(Format::MqSim, "mqsim", Clock::SinceStart, 1, [F, F, F, T, F]),
-    row(Format::Blkreplay, "blkreplay", Clock::SinceStart, 1, [F, T, F, F, F]),
+    row(Format::Blkreplay, "blkreplay", Clock::SinceStart, 1, [F, T, F, F, T]),
     row(Format::Msr, "msr", Clock::Unix, 100, [F, T, F, T, F]),
     row(Format::Systor, "systor17", Clock::Unix, 1_000, [F, T, F, T, F]),
     row(Format::Alibaba, "alibaba", Clock::Unix, 1_000, [F, F, F, T, F]),

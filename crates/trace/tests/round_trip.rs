@@ -311,7 +311,7 @@ proptest! {
     fn iolog_2(mut events in vec(iolog_event(), 1..40)) {
         // Version 2 has no times, only waits of 100 us and more.
         for (index, told) in events.iter_mut().enumerate() {
-            told.event.time_ns = (index as u64 + 1) / 2 * 250_000;
+            told.event.time_ns = (index as u64).div_ceil(2) * 250_000;
         }
         let mut bytes = Vec::new();
         prop_assert!(write(&mut IologWriter::new(&mut bytes, IologVersion::V2, Action::Queue), &events).is_empty());

@@ -4,10 +4,11 @@ use super::Shared;
 use super::fields::{sectors_to_bytes, time, uint};
 use super::lines::LineParser;
 use crate::error::Problem;
-use crate::event::{Action, Event, Op};
+use crate::event::{Action, Event};
+use crate::rwbs;
 
 /// Free text, a line of column names that begins with `start`, then
-/// `seconds ; sector ; sectors ; R|W ; replay_delay ; replay_duration` (the last two in seconds, 0 before a replay).
+/// `seconds ; sector ; sectors ; R|W… ; replay_delay ; replay_duration` (the last two in seconds, 0 before a replay).
 #[derive(Default)]
 pub(crate) struct Blkreplay {
     in_table: bool,
@@ -35,17 +36,16 @@ impl LineParser for Blkreplay {
             (column(), column(), column(), column(), column(), column());
         let duration_ns =
             if duration.is_empty() { 0 } else { time(duration, 9, "the replay duration in seconds")? };
+        // The recorder copied blkparse's word into it, as RA or WS.
+        let (operation, flags) =
+            rwbs::parse(op).ok_or_else(|| Problem::word("R, W or D, perhaps with flags", op))?;
         Ok(Some(Event {
             time_ns: time(start, 9, "the start in seconds")?,
             action: Action::Queue,
             sector: uint(sector, "a sector")?,
             bytes: sectors_to_bytes(uint(sectors, "a number of sectors")?)?,
-            op: match op {
-                b"R" | b"r" => Op::Read,
-                b"W" | b"w" => Op::Write,
-                b"D" | b"d" => Op::Discard,
-                _ => return Err(Problem::word("R, W or D", op)),
-            },
+            op: operation,
+            flags,
             response_ns: (duration_ns > 0).then_some(duration_ns),
             ..Event::default()
         }))
@@ -55,6 +55,7 @@ impl LineParser for Blkreplay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::{Flags, Op};
 
     #[test]
     fn text_then_table() {
@@ -67,6 +68,8 @@ mod tests {
         let event = parse("      0.449518165 ;     37766917 ;   14 ; W ; 0.0 ; 0.002").unwrap().unwrap();
         assert_eq!((event.time_ns, event.sector, event.bytes), (449_518_165, 37_766_917, 14 * 512));
         assert_eq!((event.op, event.response_ns), (Op::Write, Some(2_000_000)));
+        let ahead = parse("1.5 ; 8 ; 8 ; RA ; 0.0 ; 0.0").unwrap().unwrap();
+        assert_eq!((ahead.op, ahead.flags, ahead.response_ns), (Op::Read, Flags::READAHEAD, None));
         assert!(parse("more text").is_err());
     }
 }
