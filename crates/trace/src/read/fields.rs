@@ -120,25 +120,6 @@ pub(crate) fn sectors_to_bytes(sectors: u64) -> Result<u64, Problem> {
         .ok_or_else(|| Problem::corrupt(format!("{sectors} sectors are more than 2^64 bytes")))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn decimals_are_exact() {
-        assert_eq!(decimal(b"13.191135", 6), Some(13_191_135));
-        assert_eq!(decimal(b"0.000000001", 9), Some(1));
-        assert_eq!(decimal(b"7050.375042", 3), Some(7_050_375));
-        assert_eq!(decimal(b"5", 9), Some(5_000_000_000));
-        assert_eq!(decimal(b".5", 1), Some(5));
-        for wrong in ["", ".", "1.2.3", "1e3", "99999999999999999999", "18446744074.0"] {
-            assert_eq!(decimal(wrong.as_bytes(), 9), None, "{wrong}");
-        }
-        assert_eq!(time(b"-1.5", 9, "time").unwrap_err().kind, ErrorKind::NegativeTime);
-        assert_eq!(time(b"-0.0", 9, "time").unwrap(), 0);
-    }
-}
-
 /// Takes the next word off the front of `rest`. Empty at the end.
 pub(crate) fn next_word<'a>(rest: &mut &'a [u8]) -> &'a [u8] {
     let trimmed = rest.trim_ascii_start();
@@ -163,4 +144,23 @@ pub(crate) fn bracketed(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     let open = rest.iter().position(|&byte| byte == b'[')?;
     let close = rest.iter().rposition(|&byte| byte == b']')?;
     (open < close).then(|| (&rest[open + 1..close], &rest[close + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact() {
+        assert_eq!(decimal(b"13.191135", 6), Some(13_191_135));
+        assert_eq!(decimal(b"0.000000001", 9), Some(1));
+        assert_eq!(decimal(b"7050.375042", 3), Some(7_050_375));
+        assert_eq!(decimal(b"5", 9), Some(5_000_000_000));
+        assert_eq!(decimal(b".5", 1), Some(5));
+        for wrong in ["", ".", "1.2.3", "1e3", "99999999999999999999", "18446744074.0"] {
+            assert_eq!(decimal(wrong.as_bytes(), 9), None, "{wrong}");
+        }
+        assert_eq!(time(b"-1.5", 9, "time").unwrap_err().kind, ErrorKind::NegativeTime);
+        assert_eq!(time(b"-0.0", 9, "time").unwrap(), 0);
+    }
 }
