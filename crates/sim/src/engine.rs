@@ -31,6 +31,8 @@ pub struct Machine {
     tasks: Vec<TaskState>,
     /// Program tasks that have not ended: the run is over when there is none.
     programs_left: usize,
+    /// Tasks started by tasks, not polled yet.
+    born: Vec<Born>,
     /// Block layer and device.
     pub(crate) block: BlockLayer,
     /// Files, page cache and version rules.
@@ -42,6 +44,9 @@ struct TaskState {
     context: ContextId,
     in_ready: bool,
     program: bool,
+    ended: bool,
+    /// Tasks that wait for its end.
+    joining: Vec<TaskId>,
     /// Finished asynchronous operations, oldest first.
     completions: VecDeque<OpDone>,
 }
@@ -83,6 +88,23 @@ impl Machine {
     pub(crate) fn wake_at(&mut self, at: u64, task: TaskId) {
         self.seq += 1;
         self.timers.push(Reverse((at, self.seq, task)));
+    }
+
+    /// Enter a new task; its code follows.
+    fn add_task(&mut self, ioprio: IoPrio, program: bool) -> TaskId {
+        let task = TaskId(self.tasks.len());
+        let context = self.block.create_context(ioprio);
+        self.tasks.push(TaskState {
+            context,
+            in_ready: false,
+            program,
+            ended: false,
+            joining: Vec::new(),
+            completions: VecDeque::new(),
+        });
+        self.programs_left += usize::from(program);
+        self.wake(task);
+        task
     }
 
     pub(crate) fn context_of(&self, task: TaskId) -> ContextId {
@@ -147,6 +169,15 @@ impl Machine {
 
 type Program = Pin<Box<dyn Future<Output = ()>>>;
 
+/// The code of a task that another one started.
+struct Born(Program);
+
+impl std::fmt::Debug for Born {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Born")
+    }
+}
+
 /// A computer with its tasks.
 pub struct Simulation {
     machine: Rc<RefCell<Machine>>,
@@ -174,6 +205,7 @@ impl Simulation {
             ready: VecDeque::new(),
             tasks: Vec::new(),
             programs_left: 0,
+            born: Vec::new(),
             block,
             kernel,
         };
@@ -204,19 +236,7 @@ impl Simulation {
         P: FnOnce(Sys) -> F,
         F: Future<Output = ()> + 'static,
     {
-        let task = TaskId(self.programs.len());
-        {
-            let mut machine = self.machine.borrow_mut();
-            let context = machine.block.create_context(ioprio);
-            machine.tasks.push(TaskState {
-                context,
-                in_ready: false,
-                program: is_program,
-                completions: VecDeque::new(),
-            });
-            machine.programs_left += usize::from(is_program);
-            machine.wake(task);
-        }
+        let task = self.machine.borrow_mut().add_task(ioprio, is_program);
         let sys = Sys { machine: Rc::clone(&self.machine), task };
         self.programs.push(Some(Box::pin(program(sys))));
         task
@@ -266,8 +286,15 @@ impl Simulation {
                 machine.programs_left -= usize::from(machine.tasks[task.0].program);
                 let (context, now) = (machine.tasks[task.0].context, machine.now);
                 machine.block.exit_context(context, now);
+                machine.tasks[task.0].ended = true;
+                for waiting in std::mem::take(&mut machine.tasks[task.0].joining) {
+                    machine.wake(waiting);
+                }
             }
             machine.settle();
+            let born = std::mem::take(&mut machine.born);
+            drop(machine);
+            self.programs.extend(born.into_iter().map(|Born(program)| Some(program)));
         }
     }
 
@@ -293,6 +320,31 @@ impl Sys {
     /// The caller's io context.
     pub fn context(&self) -> ContextId {
         self.machine.borrow().context_of(self.task)
+    }
+
+    /// Start another task (fork): it runs beside the caller, with an io context of its own.
+    pub fn spawn<F, P>(&self, ioprio: IoPrio, program: P) -> TaskId
+    where
+        P: FnOnce(Sys) -> F,
+        F: Future<Output = ()> + 'static,
+    {
+        let task = self.machine.borrow_mut().add_task(ioprio, true);
+        let sys = Sys { machine: Rc::clone(&self.machine), task };
+        let program = Born(Box::pin(program(sys)));
+        self.machine.borrow_mut().born.push(program);
+        task
+    }
+
+    /// Wait until a task ended.
+    pub async fn join(&self, task: TaskId) {
+        self.wait(|machine, caller| {
+            let other = &mut machine.tasks[task.0];
+            if !other.ended {
+                other.joining.push(caller);
+            }
+            other.ended.then_some(())
+        })
+        .await;
     }
 
     /// Sleep until the clock shows `at` nanoseconds.

@@ -100,6 +100,19 @@ impl PageCache {
         });
     }
 
+    /// A file's size changed: pages beyond it are forgotten, dirty or not.
+    pub(crate) fn resize(&mut self, file: FileId, bytes: u64) {
+        let pages = bytes.div_ceil(PAGE) as usize;
+        let cached = &mut self.files[file.0];
+        for gone in cached.dirty.split_off(&(pages as u32)) {
+            self.dirty -= u64::from(cached.pages[gone as usize] == Page::Dirty);
+            cached.pages[gone as usize] = Page::Clean;
+        }
+        if pages > cached.pages.len() {
+            cached.pages.resize(pages, Page::Absent);
+        }
+    }
+
     // ---- reading --------------------------------------------------------------------------------------------------------
 
     /// Is the page's content in memory?

@@ -19,6 +19,8 @@ pub enum Layout {
     /// Sparse: a block gets its place when it is first written, next to the one written before it. What ext3 and ext4 do
     /// for a file that was only truncated to its size; scattered writes then lie in a row on the disk.
     Fresh,
+    /// As [`Layout::Fresh`], for a file that grows: its blocks come from the device's free space one by one.
+    Growing,
 }
 
 /// Why a file cannot be made.
@@ -38,6 +40,7 @@ pub(crate) struct File {
     /// For [`Layout::Fresh`]: block of the file -> block of its region plus one; 0 = not allocated.
     blocks: Option<Vec<u32>>,
     next_block: u32,
+    grows: bool,
 }
 
 /// All files of one device.
@@ -66,23 +69,42 @@ impl Files {
 
     pub(crate) fn create(&mut self, name: &str, bytes: u64, layout: Layout) -> Result<FileId, NoSpace> {
         let sectors = bytes.div_ceil(PAGE) * PAGE_SECTORS;
-        let first_sector = if layout == Layout::Device { 0 } else { self.next_sector };
+        let grows = layout == Layout::Growing;
+        let first_sector = if layout == Layout::Device || grows { 0 } else { self.next_sector };
         if first_sector + bytes.div_ceil(512) > self.capacity_sectors {
             return Err(NoSpace {
                 wanted: (first_sector * 512).saturating_add(bytes),
                 capacity: self.capacity_sectors * 512,
             });
         }
-        if layout != Layout::Device {
+        if layout != Layout::Device && !grows {
             self.next_sector += sectors;
         }
-        let blocks = (layout == Layout::Fresh).then(|| vec![0; (sectors / PAGE_SECTORS) as usize]);
-        self.files.push(File { name: name.to_owned(), bytes, first_sector, blocks, next_block: 0 });
+        let blocks = (layout == Layout::Fresh || grows).then(|| vec![0; (sectors / PAGE_SECTORS) as usize]);
+        self.files.push(File { name: name.to_owned(), bytes, first_sector, blocks, next_block: 0, grows });
         Ok(FileId(self.files.len() - 1))
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.files.len()
     }
 
     pub(crate) fn get(&self, file: FileId) -> &File {
         &self.files[file.0]
+    }
+
+    /// Change a growing file's size.
+    pub(crate) fn resize(&mut self, file: FileId, bytes: u64) {
+        let file = &mut self.files[file.0];
+        file.bytes = bytes;
+        if let Some(blocks) = &mut file.blocks {
+            blocks.resize(bytes.div_ceil(PAGE) as usize, 0);
+        }
+    }
+
+    /// Give a file another name; an empty one makes it unreachable.
+    pub(crate) fn set_name(&mut self, file: FileId, name: &str) {
+        self.files[file.0].name = name.to_owned();
     }
 
     /// The runs on the device of `sectors` sectors from `sector` of the file, appended to `runs`. With `allocate` missing blocks
@@ -107,8 +129,13 @@ impl Files {
             let within = at % PAGE_SECTORS;
             let length = (PAGE_SECTORS - within).min(sector + sectors - at);
             if blocks[block] == 0 && allocate {
-                file.next_block += 1;
-                blocks[block] = file.next_block;
+                if file.grows {
+                    blocks[block] = (self.next_sector / PAGE_SECTORS) as u32 + 1;
+                    self.next_sector += PAGE_SECTORS;
+                } else {
+                    file.next_block += 1;
+                    blocks[block] = file.next_block;
+                }
             }
             if blocks[block] != 0 {
                 let place = first + u64::from(blocks[block] - 1) * PAGE_SECTORS + within;

@@ -4,13 +4,16 @@
 //! yet (see `docs/models.md`).
 
 mod cache;
+mod calls;
 mod files;
 mod syscalls;
 pub mod version;
+mod vfs;
 
 pub use files::{FileId, Layout, NoSpace, PAGE};
 pub use syscalls::{DirectIo, ReadaheadState};
 pub use version::Rules;
+pub use vfs::{Errno, Fd, OpenFlags, OpenSync};
 
 use crate::engine::{Simulation, TaskId};
 use cache::PageCache;
@@ -41,12 +44,18 @@ pub struct Kernel {
     pub(crate) rules: Rules,
     pub(crate) files: Files,
     pub(crate) cache: PageCache,
+    pub(crate) vfs: vfs::Vfs,
 }
 
 impl Kernel {
     /// A kernel of version `rules` for a device of `capacity_sectors`.
     pub fn new(rules: Rules, memory: Memory, capacity_sectors: u64) -> Kernel {
-        Kernel { rules, files: Files::new(capacity_sectors), cache: PageCache::new(memory) }
+        Kernel {
+            rules,
+            files: Files::new(capacity_sectors),
+            cache: PageCache::new(memory),
+            vfs: vfs::Vfs::default(),
+        }
     }
 
     /// Make a file of `bytes`, or find the one of that name.
@@ -62,6 +71,11 @@ impl Kernel {
         let file = self.files.create(name, bytes, layout)?;
         self.cache.add_file(bytes);
         Ok(file)
+    }
+
+    pub(crate) fn resize(&mut self, file: FileId, bytes: u64) {
+        self.files.resize(file, bytes);
+        self.cache.resize(file, bytes);
     }
 
     /// The page cache's I/O `io` is done: whom to wake.

@@ -176,7 +176,7 @@ impl Sys {
     // ---- buffered I/O -----------------------------------------------------------------------------------------------------
 
     /// `pread` through the page cache. `ra` belongs to the open file.
-    pub async fn read(&self, file: FileId, offset: u64, bytes: u64, ra: &mut ReadaheadState) {
+    pub async fn read_file(&self, file: FileId, offset: u64, bytes: u64, ra: &mut ReadaheadState) {
         let pages = page_range(offset, bytes);
         let copy = self.machine.borrow().kernel.rules.cpu_per_page_ns * (pages.end - pages.start);
         for page in pages.clone() {
@@ -246,7 +246,7 @@ impl Sys {
     }
 
     /// `pwrite` through the page cache: dirties pages, and waits while there are too many.
-    pub async fn write(&self, file: FileId, offset: u64, bytes: u64) {
+    pub async fn write_file(&self, file: FileId, offset: u64, bytes: u64) {
         let pages = page_range(offset, bytes);
         let copy = {
             let mut machine = self.machine.borrow_mut();
@@ -285,7 +285,7 @@ impl Sys {
     }
 
     /// `fsync`/`fdatasync`: the file's dirty pages, then the device's cache.
-    pub async fn fsync(&self, file: FileId) {
+    pub async fn sync_file(&self, file: FileId) {
         let flags = self.machine.borrow().kernel.rules.fsync_write;
         while self.write_pages(file, 0..u64::MAX, usize::MAX, flags).await > 0 {}
         self.unplug();

@@ -346,16 +346,16 @@ impl Process {
         match (self.job.submission.direct, io.direction) {
             (false, Direction::Read) => {
                 let mut ra = self.readahead[io.slot];
-                sys.read(io.file, io.offset, io.bytes, &mut ra).await;
+                sys.read_file(io.file, io.offset, io.bytes, &mut ra).await;
                 self.readahead[io.slot] = ra;
             }
-            (false, Direction::Write) => sys.write(io.file, io.offset, io.bytes).await,
+            (false, Direction::Write) => sys.write_file(io.file, io.offset, io.bytes).await,
             _ => {
                 sys.direct(io.direct()).await;
             }
         }
         if sync {
-            sys.fsync(io.file).await;
+            sys.sync_file(io.file).await;
         }
     }
 
@@ -473,7 +473,7 @@ impl Process {
     async fn sync(&mut self, sys: &Sys, file: FileId) {
         let started = sys.now();
         sys.sleep(sys.cpu_per_io_ns()).await;
-        sys.fsync(file).await;
+        sys.sync_file(file).await;
         if sys.now() >= self.result.started_ns {
             self.result.sync.record(sys.now() - started);
         }
