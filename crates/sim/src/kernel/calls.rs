@@ -4,7 +4,7 @@ use fairlift_core::Op;
 
 use super::files::{FileId, Layout};
 use super::vfs::{Errno, Fd, OpenFile, OpenFlags, OpenSync};
-use super::{DirectIo, ReadaheadState};
+use super::{DirectIo, Kernel, ReadaheadState};
 use crate::engine::{OpId, Sys};
 
 impl Sys {
@@ -14,22 +14,32 @@ impl Sys {
     /// [`Errno::NoEntry`] without `O_CREAT`, [`Errno::IsDirectory`] when a directory is to be written.
     pub async fn open(&self, path: &str, flags: OpenFlags) -> Result<Fd, Errno> {
         self.call_cost().await;
-        let mut machine = self.machine.borrow_mut();
-        let kernel = &mut machine.kernel;
-        if kernel.vfs.directories.contains(path) {
+        let (found, directory, ext) = {
+            let kernel = &self.machine.borrow().kernel;
+            (kernel.files.find(path), kernel.is_directory(path), kernel.ext.is_some())
+        };
+        if directory {
             return Err(Errno::IsDirectory);
         }
-        let file = match kernel.files.find(path) {
+        let file = match found {
             Some(file) => file,
-            None if flags.create => {
+            None if !flags.create => return Err(Errno::NoEntry),
+            None if ext => self.ext_create(path).await?,
+            None => {
+                let kernel = &mut self.machine.borrow_mut().kernel;
                 kernel.create_file(path, 0, Layout::Growing).map_err(|_| Errno::NoSpace)?
             }
-            None => return Err(Errno::NoEntry),
         };
-        if flags.truncate {
-            kernel.resize(file, 0);
+        let fd = {
+            let kernel = &mut self.machine.borrow_mut().kernel;
+            kernel.files.get_mut(file).opens += 1;
+            kernel.vfs.add(OpenFile { file, flags, position: 0, readahead: ReadaheadState::default() })
+        };
+        // A file that was just made has nothing to cut.
+        if flags.truncate && found.is_some() {
+            self.truncate(file, 0).await;
         }
-        Ok(kernel.vfs.add(OpenFile { file, flags, position: 0, readahead: ReadaheadState::default() }))
+        Ok(fd)
     }
 
     /// `creat`: open for writing, made or cut to nothing.
@@ -46,7 +56,16 @@ impl Sys {
     /// [`Errno::BadFd`].
     pub async fn close(&self, fd: Fd) -> Result<(), Errno> {
         self.call_cost().await;
-        self.machine.borrow_mut().kernel.vfs.remove(fd).map(|_| ())
+        let file = {
+            let kernel = &mut self.machine.borrow_mut().kernel;
+            let file = kernel.vfs.remove(fd)?.file;
+            kernel.files.get_mut(file).opens -= 1;
+            file
+        };
+        if self.is_ext(file) {
+            self.ext_release(file).await;
+        }
+        Ok(())
     }
 
     /// `read` at the file position; returns the bytes read, 0 at the end of the file.
@@ -86,7 +105,7 @@ impl Sys {
             return Ok(0);
         }
         if open.flags.direct {
-            self.direct(DirectIo { op: Op::Read, file: open.file, offset, bytes, ioprio: None }).await;
+            self.direct(DirectIo { op: Op::Read, file: open.file, offset, bytes, ioprio: None }).await?;
         } else {
             let mut readahead = open.readahead;
             self.read_file(open.file, offset, bytes, &mut readahead).await;
@@ -105,14 +124,16 @@ impl Sys {
         if !open.flags.write {
             return Err(Errno::BadFd);
         }
-        self.grow(open.file, offset + bytes);
+        if bytes == 0 {
+            return Ok(0);
+        }
         if open.flags.direct {
-            self.direct(DirectIo { op: Op::Write, file: open.file, offset, bytes, ioprio: None }).await;
+            self.direct(DirectIo { op: Op::Write, file: open.file, offset, bytes, ioprio: None }).await?;
         } else {
-            self.write_file(open.file, offset, bytes).await;
+            self.write_file(open.file, offset, bytes).await?;
         }
         if open.flags.sync != OpenSync::None {
-            self.sync_file(open.file).await;
+            self.sync_file(open.file, open.flags.sync == OpenSync::DataSync).await;
         }
         Ok(bytes)
     }
@@ -133,7 +154,7 @@ impl Sys {
     pub async fn fsync(&self, fd: Fd) -> Result<(), Errno> {
         self.call_cost().await;
         let file = self.open_file(fd)?.file;
-        self.sync_file(file).await;
+        self.sync_file(file, false).await;
         Ok(())
     }
 
@@ -142,16 +163,16 @@ impl Sys {
     /// # Errors
     /// [`Errno::BadFd`].
     pub async fn fdatasync(&self, fd: Fd) -> Result<(), Errno> {
-        self.fsync(fd).await
+        self.call_cost().await;
+        let file = self.open_file(fd)?.file;
+        self.sync_file(file, true).await;
+        Ok(())
     }
 
     /// `sync(2)`: everything.
     pub async fn sync(&self) {
         self.call_cost().await;
-        let files = self.machine.borrow().kernel.files.count();
-        for file in 0..files {
-            self.sync_file(FileId(file)).await;
-        }
+        self.sync_everything().await;
     }
 
     /// `ftruncate`.
@@ -161,19 +182,29 @@ impl Sys {
     pub async fn ftruncate(&self, fd: Fd, bytes: u64) -> Result<(), Errno> {
         self.call_cost().await;
         let file = self.open_file(fd)?.file;
-        self.machine.borrow_mut().kernel.resize(file, bytes);
+        self.truncate(file, bytes).await;
         Ok(())
+    }
+
+    async fn truncate(&self, file: FileId, bytes: u64) {
+        if self.is_ext(file) {
+            self.ext_truncate(file, bytes).await;
+        } else {
+            self.machine.borrow_mut().kernel.resize(file, bytes);
+        }
     }
 
     /// `fallocate` from the start of the file.
     ///
     /// # Errors
-    /// [`Errno::BadFd`], [`Errno::NoSpace`], [`Errno::NotSupported`].
+    /// [`Errno::BadFd`], [`Errno::NoSpace`]; [`Errno::NotSupported`] on ext3.
     pub async fn fallocate(&self, fd: Fd, bytes: u64) -> Result<(), Errno> {
         self.call_cost().await;
         let file = self.open_file(fd)?.file;
-        self.grow(file, bytes);
-        Ok(())
+        if self.is_ext(file) {
+            return self.ext_fallocate(file, bytes).await;
+        }
+        self.raw_grow(file, bytes)
     }
 
     /// `unlink`.
@@ -182,10 +213,15 @@ impl Sys {
     /// [`Errno::NoEntry`].
     pub async fn unlink(&self, path: &str) -> Result<(), Errno> {
         self.call_cost().await;
+        let file = self.machine.borrow().kernel.files.find(path).ok_or(Errno::NoEntry)?;
+        if self.is_ext(file) {
+            return self.ext_unlink(path).await;
+        }
         let kernel = &mut self.machine.borrow_mut().kernel;
-        let file = kernel.files.find(path).ok_or(Errno::NoEntry)?;
-        kernel.resize(file, 0);
-        kernel.files.set_name(file, "");
+        kernel.files.unlink(path);
+        if kernel.files.get(file).opens == 0 {
+            kernel.resize(file, 0);
+        }
         Ok(())
     }
 
@@ -195,15 +231,17 @@ impl Sys {
     /// [`Errno::NoEntry`].
     pub async fn rename(&self, from: &str, to: &str) -> Result<(), Errno> {
         self.call_cost().await;
-        let kernel = &mut self.machine.borrow_mut().kernel;
-        let file = kernel.files.find(from).ok_or(Errno::NoEntry)?;
-        if let Some(old) = kernel.files.find(to)
-            && old != file
-        {
-            kernel.resize(old, 0);
-            kernel.files.set_name(old, "");
+        let file = self.machine.borrow().kernel.files.find(from).ok_or(Errno::NoEntry)?;
+        if self.is_ext(file) {
+            return self.ext_rename(from, to).await;
         }
-        kernel.files.set_name(file, to);
+        let kernel = &mut self.machine.borrow_mut().kernel;
+        if let Some(old) = kernel.files.find(to).filter(|old| *old != file) {
+            kernel.files.unlink(to);
+            kernel.resize(old, 0);
+        }
+        kernel.files.unlink(from);
+        kernel.files.link(to, file);
         Ok(())
     }
 
@@ -213,6 +251,9 @@ impl Sys {
     /// [`Errno::Exists`].
     pub async fn mkdir(&self, path: &str) -> Result<(), Errno> {
         self.call_cost().await;
+        if self.machine.borrow().kernel.ext.is_some() {
+            return self.ext_mkdir(path).await;
+        }
         let kernel = &mut self.machine.borrow_mut().kernel;
         if kernel.files.find(path).is_some() || !kernel.vfs.directories.insert(path.to_owned()) {
             return Err(Errno::Exists);
@@ -254,10 +295,10 @@ impl Sys {
         if !open.flags.direct {
             return Err(Errno::Invalid);
         }
-        if op == Op::Write {
-            self.grow(open.file, offset + bytes);
-        }
-        Ok(self.submit_direct(DirectIo { op, file: open.file, offset, bytes, ioprio: None }).await)
+        let file = open.file;
+        let size = self.size(file);
+        let bytes = if op == Op::Read { bytes.min(size.saturating_sub(offset)) } else { bytes };
+        self.submit_direct(DirectIo { op, file, offset, bytes, ioprio: None }).await
     }
 
     fn open_file(&self, fd: Fd) -> Result<OpenFile, Errno> {
@@ -268,14 +309,13 @@ impl Sys {
         self.machine.borrow().kernel.files.get(file).bytes
     }
 
-    fn grow(&self, file: FileId, bytes: u64) {
-        let kernel = &mut self.machine.borrow_mut().kernel;
-        if bytes > kernel.files.get(file).bytes {
-            kernel.resize(file, bytes);
-        }
-    }
-
     async fn call_cost(&self) {
         self.sleep(self.cpu_per_io_ns()).await;
+    }
+}
+
+impl Kernel {
+    fn is_directory(&self, path: &str) -> bool {
+        self.vfs.directories.contains(path) || self.ext.as_ref().is_some_and(|ext| ext.is_directory(path))
     }
 }

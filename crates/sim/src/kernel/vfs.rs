@@ -131,7 +131,7 @@ pub(crate) struct OpenFile {
 pub(crate) struct Vfs {
     open: Vec<Option<OpenFile>>,
     free: Vec<u32>,
-    /// Directories that were made.
+    /// Directories that were made, without a file system.
     pub(crate) directories: std::collections::BTreeSet<String>,
 }
 
