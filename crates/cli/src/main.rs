@@ -1,2 +1,101 @@
 //! `fairlift`: compare block I/O schedulers on the jobs and disks you have.
-fn main() {}
+
+mod args;
+mod catalog;
+mod csv;
+mod error;
+mod fio_json;
+mod grid;
+mod input;
+mod json;
+mod number;
+mod output;
+mod progress;
+mod report;
+mod reproduce;
+mod style;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Command, CompareArguments, Format, RunArguments};
+use error::Failure;
+use fairlift_sim::result::RunResult;
+use fairlift_sim::scenario::{Scenario, run_all};
+use output::Output;
+use progress::Bar;
+
+/// Exit code of a fault of ours (`EX_SOFTWARE`).
+const INTERNAL_ERROR: u8 = 70;
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|fault| {
+        eprintln!(
+            "fairlift: internal error: {fault}\nThis is a fault in fairlift; please report it with the command line."
+        );
+    }));
+    match std::panic::catch_unwind(|| run(Arguments::parse())) {
+        Ok(Ok(code)) => code,
+        Ok(Err(failure)) => {
+            failure.print();
+            ExitCode::from(failure.code)
+        }
+        Err(_) => ExitCode::from(INTERNAL_ERROR),
+    }
+}
+
+fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    match arguments.command {
+        Command::Compare(arguments) => compare(&arguments)?,
+        Command::Run(arguments) => run_one(&arguments)?,
+        Command::Devices(arguments) => output::print(&catalog::devices(arguments.name.as_deref())?)?,
+        Command::Schedulers(arguments) => output::print(&catalog::schedulers(arguments.name.as_deref())?)?,
+        Command::Kernels => output::print(&catalog::kernels())?,
+        Command::Reproduce(arguments) => return reproduce::reproduce(&arguments),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
+    let output = Output::open(arguments.output.as_deref())?;
+    let scenario = input::scenario(&arguments.work, &arguments.scheduler)?;
+    let runs = simulate(&scenario, arguments.work.threads)?;
+    let text = match arguments.output_format {
+        Format::Table => table::table(&scenario, &runs, output.style()),
+        Format::Json => json::comparison(&scenario, &runs),
+        Format::Csv => csv::csv(&scenario, &runs),
+    };
+    output.write(&text)
+}
+
+fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
+    let output = Output::open(arguments.output.as_deref())?;
+    let scenario = input::scenario(&arguments.work, std::slice::from_ref(&arguments.scheduler))?;
+    if arguments.output_format == Format::Json && scenario.cases.len() > 1 {
+        let remedy = "fairlift compare --output-format json lists every case";
+        return Err(Failure::new("a scenario of several cases does not fit into one fio report").help(remedy));
+    }
+    let runs = simulate(&scenario, arguments.work.threads)?;
+    let text = match arguments.output_format {
+        Format::Table => report::report(&scenario, &runs),
+        Format::Json => json::fio(&scenario.cases[0], &runs[0][0]),
+        Format::Csv => csv::csv(&scenario, &runs),
+    };
+    output.write(&text)
+}
+
+/// All runs of the scenario, by case and scheduler, with a progress bar.
+fn simulate(scenario: &Scenario, threads: Option<usize>) -> Result<Vec<Vec<RunResult>>, Failure> {
+    let bar = Bar::new(scenario, "");
+    let runs = run_all(scenario, progress::threads(threads), &bar).map_err(|e| Failure::of_run(&e));
+    bar.finish();
+    let runs = runs?;
+    for run in runs.iter().flatten() {
+        if run.outcome == fairlift_sim::engine::Outcome::TimeLimit {
+            error::warn(&format!("{}: ended after a simulated day, before the jobs did", run.scheduler));
+        }
+    }
+    Ok(runs)
+}

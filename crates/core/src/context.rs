@@ -128,8 +128,20 @@ impl Contexts {
     pub fn create(&mut self, ioprio: IoPrio) -> ContextId {
         let Some(id) = self.free.pop() else { return ContextId::OVERFLOW };
         let slot = &mut self.slots[id.index()];
-        *slot = Context { ioprio, alive: true, epoch: slot.epoch + 1, used: true, ..Context::FREE };
+        *slot =
+            Context { ioprio, alive: true, epoch: slot.epoch.wrapping_add(1), used: true, ..Context::FREE };
         id
+    }
+
+    /// `id` if somebody has it, else [`ContextId::OVERFLOW`]: a stale or foreign id costs fairness, never an error.
+    #[inline]
+    pub fn known(&self, id: ContextId) -> ContextId {
+        if self.slots.get(id.index()).is_some_and(|c| c.used) { id } else { ContextId::OVERFLOW }
+    }
+
+    /// Is there a task behind it?
+    pub(crate) fn is_alive(&self, id: ContextId) -> bool {
+        self.slots.get(id.index()).is_some_and(|c| c.used && c.alive)
     }
 
     /// All contexts in use, the overflow one included.
@@ -162,6 +174,7 @@ impl Contexts {
         }
     }
 
+    #[cold]
     fn reap(&mut self, id: ContextId) {
         let context = &mut self.slots[id.index()];
         if context.used && !context.alive && context.requests == 0 {

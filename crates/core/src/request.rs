@@ -184,6 +184,9 @@ pub(crate) struct QueueData {
     pub(crate) pool: u8,
     /// The device gave it back and it waits to be issued again.
     pub(crate) requeued: bool,
+    /// Nothing may be sorted past it on the dispatch list: it went around the elevator, was offered to the device or came
+    /// back from it.
+    pub(crate) fixed: bool,
 }
 
 impl Request {
@@ -233,6 +236,7 @@ impl Request {
             sequence: 0,
             pool: 2,
             requeued: false,
+            fixed: false,
         },
     };
 }

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use fairlift_core::collections::Id;
-use fairlift_core::queue::{QueueConfig, RequestQueue, Submitted};
+use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
-use fairlift_core::{Bio, ContextId, Dispatch, Elevator, IoPrio, Op, RequestId};
+use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, Request, RequestId};
 
 use crate::device::{Command, Completion, Device};
 use crate::engine::{OpId, TaskId};
@@ -46,6 +46,10 @@ pub struct BlockStats {
     pub bios: u64,
     /// Bios that joined a request.
     pub merged: u64,
+    /// Those of them that write or discard.
+    pub merged_writes: u64,
+    /// Time from slot to completion of all requests, nanoseconds: reads, all others but flushes.
+    pub ticks_ns: [u64; 2],
     /// Sectors completed: read, written.
     pub sectors: [u64; 2],
     /// Time with at least one request in the device, nanoseconds.
@@ -55,6 +59,38 @@ pub struct BlockStats {
     /// Device time by context slot, nanoseconds; adds up to `busy_ns`. A busy interval is charged to the request whose
     /// completion ends it.
     pub device_time_ns: Vec<u64>,
+}
+
+/// What the block layer was asked, or asked the device, at a moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TraceEvent {
+    /// When, nanoseconds.
+    pub at_ns: u64,
+    /// What happened.
+    pub kind: TraceKind,
+    /// Whose it is; `None` for flushes of the queue's own.
+    pub task: Option<TaskId>,
+    /// What to do.
+    pub op: Op,
+    /// How.
+    pub flags: Flags,
+    /// First sector.
+    pub sector: u64,
+    /// Sectors.
+    pub sectors: u32,
+}
+
+/// Kind of a [`TraceEvent`]; in brackets blktrace's letter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TraceKind {
+    /// A bio came in and became a request (Q and G).
+    Queued,
+    /// A bio came in and joined a request (Q and M).
+    Merged,
+    /// A request went to the device (D).
+    Issued,
+    /// A request is done (C).
+    Completed,
 }
 
 /// Request queue, device and what waits for them.
@@ -70,11 +106,15 @@ pub struct BlockLayer {
     ops: Vec<Operation>,
     free_ops: Vec<OpId>,
     done: VecDeque<Done>,
-    /// Tasks waiting for a request slot, longest wait first, `[async, sync]`.
+    /// Tasks waiting for a request slot, longest wait first, `[async, sync]`; with one set of tags for both all wait in the
+    /// first list.
     waiting: [VecDeque<TaskId>; 2],
     woken: VecDeque<TaskId>,
     finished: Vec<Completion>,
     stats: BlockStats,
+    /// The task of each context, by slot.
+    task_of: Vec<Option<TaskId>>,
+    trace: Option<Vec<TraceEvent>>,
     /// Since when the busy time is not charged to anybody yet.
     charged_until: u64,
     last_change: u64,
@@ -98,6 +138,8 @@ impl BlockLayer {
             waiting: [VecDeque::new(), VecDeque::new()],
             woken: VecDeque::new(),
             finished: Vec::new(),
+            task_of: vec![None; config.contexts_max + 1],
+            trace: None,
             charged_until: 0,
             last_change: 0,
         }
@@ -118,8 +160,39 @@ impl BlockLayer {
         &self.stats
     }
 
-    pub(crate) fn create_context(&mut self, ioprio: IoPrio) -> ContextId {
-        self.queue.contexts_mut().create(ioprio)
+    /// Record from now on what happens.
+    pub fn start_trace(&mut self) {
+        self.trace = Some(Vec::new());
+    }
+
+    /// What happened since the trace was started or last taken.
+    pub fn take_trace(&mut self) -> Vec<TraceEvent> {
+        self.trace.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn trace_bio(&mut self, kind: TraceKind, bio: &Bio, task: TaskId, at_ns: u64) {
+        let Some(trace) = &mut self.trace else { return };
+        let Bio { op, flags, sector, sectors, .. } = *bio;
+        trace.push(TraceEvent { at_ns, kind, task: Some(task), op, flags, sector, sectors });
+    }
+
+    fn trace_request(&mut self, kind: TraceKind, request: &Request, at_ns: u64) {
+        let Some(trace) = &mut self.trace else { return };
+        let Request { op, flags, sector, sectors, context, .. } = *request;
+        let task = self.task_of[context.index()];
+        trace.push(TraceEvent { at_ns, kind, task, op, flags, sector, sectors });
+    }
+
+    /// `from` waits for I/O of `to`.
+    pub(crate) fn yield_to(&mut self, from: ContextId, to: Option<ContextId>, now: u64) {
+        self.queue.yield_to(from, to, now);
+        self.dirty = true;
+    }
+
+    pub(crate) fn create_context(&mut self, ioprio: IoPrio, task: TaskId) -> ContextId {
+        let context = self.queue.contexts_mut().create(ioprio);
+        self.task_of[context.index()] = (context != ContextId::OVERFLOW).then_some(task);
+        context
     }
 
     pub(crate) fn exit_context(&mut self, context: ContextId, now: u64) {
@@ -169,22 +242,35 @@ impl BlockLayer {
         let answer = if again { self.queue.resubmit(bio, now) } else { self.queue.submit(bio, now) };
         match answer {
             Submitted::Queued(_) => {
+                self.trace_bio(TraceKind::Queued, &bio, task, now);
                 self.ops[op.0 as usize].left += 1;
                 self.stats.bios += 1;
             }
             Submitted::Merged(_) => {
+                self.trace_bio(TraceKind::Merged, &bio, task, now);
                 self.ops[op.0 as usize].left += 1;
                 self.stats.bios += 1;
                 self.stats.merged += 1;
+                self.stats.merged_writes += u64::from(bio.op != Op::Read);
             }
             Submitted::Full => {
-                self.waiting[usize::from(bio.is_sync())].push_back(task);
+                let line = self.waiting_line(usize::from(bio.is_sync()));
+                self.waiting[line].push_back(task);
                 return false;
             }
             // A barrier that the device cannot order fails with EOPNOTSUPP in 2.6 and the file system goes on without.
             Submitted::Done | Submitted::Refused(_) => {}
         }
+        // Two requests may have become one, which frees a slot.
+        self.wake_waiters();
         true
+    }
+
+    /// Tasks that wait for a request slot, requests that are not done, and operations that nobody collected: all zero once
+    /// everything has ended.
+    pub fn unfinished(&self) -> [usize; 3] {
+        let waiting = self.waiting.iter().map(VecDeque::len).sum();
+        [waiting, self.queue.pending(), self.ops.len() - self.free_ops.len()]
     }
 
     /// Does `task` still wait for a request slot?
@@ -204,6 +290,7 @@ impl BlockLayer {
 
     pub(crate) fn close_plug(&mut self, context: ContextId, now: u64) {
         self.queue.close_plug(context, now);
+        self.wake_waiters();
         self.dirty = true;
     }
 
@@ -229,7 +316,8 @@ impl BlockLayer {
     }
 
     fn issue(&mut self, rq: RequestId, now: u64) {
-        let request = &self.queue.requests()[rq];
+        let request = self.queue.requests()[rq];
+        self.trace_request(TraceKind::Issued, &request, now);
         debug_assert_eq!(request.state, RequestState::Issued);
         let command = Command {
             tag: rq.index() as u32,
@@ -272,6 +360,7 @@ impl BlockLayer {
         self.in_device -= 1;
         self.dirty = true;
         let request = self.queue.requests()[rq];
+        self.trace_request(TraceKind::Completed, &request, now);
         let busy = now - self.charged_until.min(now);
         self.charged_until = now;
         self.stats.busy_ns += busy;
@@ -279,6 +368,7 @@ impl BlockLayer {
         self.stats.requests[op_index(request.op)] += 1;
         if request.op != Op::Flush {
             self.stats.sectors[usize::from(request.is_write())] += u64::from(request.sectors);
+            self.stats.ticks_ns[usize::from(request.op != Op::Read)] += now - request.start_ns.min(now);
         }
         let mut queue_done = std::mem::take(&mut self.done);
         let ops = &mut self.ops;
@@ -291,21 +381,25 @@ impl BlockLayer {
             }
         });
         self.done = queue_done;
-        let wakeups = self.queue.take_wakeups();
-        for (class, count) in wakeups.into_iter().enumerate() {
+        self.wake_waiters();
+    }
+
+    /// Let those try again who wait for the slots freed since the last call.
+    fn wake_waiters(&mut self) {
+        for (class, count) in self.queue.take_wakeups().into_iter().enumerate() {
+            let line = self.waiting_line(class);
             for _ in 0..count {
-                if let Some(task) = self.waiting[class].pop_front().or_else(|| self.shared_waiter(class)) {
-                    self.woken.push_back(task);
-                }
+                let Some(task) = self.waiting[line].pop_front() else { break };
+                self.woken.push_back(task);
             }
         }
     }
 
-    /// With one set of tags a slot freed by one class may go to the other.
-    fn shared_waiter(&mut self, class: usize) -> Option<TaskId> {
+    /// Where sync (1) or async (0) I/O waits for a slot.
+    fn waiting_line(&self, class: usize) -> usize {
         match self.queue.config().admission {
-            fairlift_core::queue::Admission::Tags { .. } => self.waiting[1 - class].pop_front(),
-            fairlift_core::queue::Admission::Pools { .. } => None,
+            Admission::Tags { .. } => 0,
+            Admission::Pools { .. } => class,
         }
     }
 

@@ -44,6 +44,7 @@ struct TaskState {
     context: ContextId,
     in_ready: bool,
     program: bool,
+    name: String,
     ended: bool,
     /// Tasks that wait for its end.
     joining: Vec<TaskId>,
@@ -77,6 +78,11 @@ impl Machine {
         self.now
     }
 
+    /// Block layer and device.
+    pub fn block(&self) -> &BlockLayer {
+        &self.block
+    }
+
     pub(crate) fn wake(&mut self, task: TaskId) {
         let state = &mut self.tasks[task.0];
         if !state.in_ready {
@@ -93,11 +99,12 @@ impl Machine {
     /// Enter a new task; its code follows.
     fn add_task(&mut self, ioprio: IoPrio, program: bool) -> TaskId {
         let task = TaskId(self.tasks.len());
-        let context = self.block.create_context(ioprio);
+        let context = self.block.create_context(ioprio, task);
         self.tasks.push(TaskState {
             context,
             in_ready: false,
             program,
+            name: format!("task{}", task.0),
             ended: false,
             joining: Vec::new(),
             completions: VecDeque::new(),
@@ -105,6 +112,26 @@ impl Machine {
         self.programs_left += usize::from(program);
         self.wake(task);
         task
+    }
+
+    /// Call a task something (`comm`), for traces.
+    pub fn set_name(&mut self, task: TaskId, name: &str) {
+        name.clone_into(&mut self.tasks[task.0].name);
+    }
+
+    /// What a task is called.
+    pub fn name_of(&self, task: TaskId) -> &str {
+        &self.tasks[task.0].name
+    }
+
+    /// The block layer, to start and take its trace.
+    pub fn block_mut(&mut self) -> &mut BlockLayer {
+        &mut self.block
+    }
+
+    /// Files, page cache, file system.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
     }
 
     pub(crate) fn context_of(&self, task: TaskId) -> ContextId {
@@ -320,6 +347,16 @@ impl Sys {
     /// The caller's io context.
     pub fn context(&self) -> ContextId {
         self.machine.borrow().context_of(self.task)
+    }
+
+    /// Call this task something (`prctl(PR_SET_NAME)`), for traces.
+    pub fn set_name(&self, name: &str) {
+        self.machine.borrow_mut().set_name(self.task, name);
+    }
+
+    /// This task.
+    pub fn task(&self) -> TaskId {
+        self.task
     }
 
     /// Start another task (fork): it runs beside the caller, with an io context of its own.

@@ -7,13 +7,13 @@ use fairlift_fio::{Job, expand};
 use crate::block::BlockLayer;
 use crate::device::DeviceSpec;
 use crate::engine::{Outcome, Simulation};
-use crate::kernel::{self, Kernel, Memory, Rules};
+use crate::kernel::{self, Filesystem, Kernel, Memory, Rules};
 use crate::program::fio::{self, SetupError};
 use crate::result::RunResult;
 use crate::scheduler::SchedulerSpec;
 
 /// Simulated time after which a run is given up: a day.
-const LIMIT_NS: u64 = 86_400 * 1_000_000_000;
+pub const LIMIT_NS: u64 = 86_400 * 1_000_000_000;
 /// io contexts for the kernel's own threads.
 const DAEMONS: usize = 4;
 
@@ -28,6 +28,8 @@ pub struct Setup<'a> {
     pub rules: &'a Rules,
     /// Memory.
     pub memory: Memory,
+    /// What is on the device.
+    pub filesystem: Filesystem,
     /// fio jobs.
     pub jobs: &'a [Job],
     /// The seed of everything random.
@@ -50,6 +52,8 @@ pub enum LabError {
         /// Simulated time, nanoseconds.
         at_ns: u64,
     },
+    /// The jobs are not done after [`LIMIT_NS`] of simulated time.
+    TooLong,
 }
 
 impl fmt::Display for LabError {
@@ -63,6 +67,9 @@ impl fmt::Display for LabError {
                     "internal error: the simulation stands still at {} s; please report it",
                     *at_ns as f64 / 1e9
                 )
+            }
+            LabError::TooLong => {
+                write!(f, "the jobs are not done after a day of simulated time: give them a runtime")
             }
         }
     }
@@ -89,7 +96,7 @@ pub fn run(setup: &Setup<'_>, progress: &mut dyn FnMut(u64)) -> Result<RunResult
     let device = setup.device.build(setup.seed);
     let config = setup.rules.queue_config(device.limits(), expansion.processes.len() + DAEMONS);
     let elevator = setup.scheduler.build(&config.elevator(), setup.rules.profile);
-    let kernel = Kernel::new(setup.rules.clone(), setup.memory, device.limits().sectors);
+    let kernel = Kernel::new(setup.rules.clone(), setup.memory, setup.filesystem, device.limits().sectors);
     let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);
     kernel::start_daemons(&mut simulation);
     let options = fio::Options { fresh_files: setup.fresh_files, entropy: setup.seed };
@@ -97,8 +104,10 @@ pub fn run(setup: &Setup<'_>, progress: &mut dyn FnMut(u64)) -> Result<RunResult
     let outcome = simulation.run(LIMIT_NS, progress);
     let (duration_ns, block, device_busy_ns) =
         simulation.with_machine(|m| (m.now(), m.block.stats().clone(), m.block.device().busy_ns()));
-    if outcome == Outcome::Stuck {
-        return Err(LabError::Stuck { at_ns: duration_ns });
+    match outcome {
+        Outcome::Finished => {}
+        Outcome::Stuck => return Err(LabError::Stuck { at_ns: duration_ns }),
+        Outcome::TimeLimit => return Err(LabError::TooLong),
     }
     Ok(RunResult {
         scheduler: setup.scheduler.to_string(),

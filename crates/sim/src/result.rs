@@ -2,7 +2,7 @@
 
 use crate::block::BlockStats;
 use crate::engine::Outcome;
-use crate::stats::{Latency, jain};
+use crate::stats::{Latency, Moments, jain};
 
 /// Length of a bandwidth sample, nanoseconds (fio's `bwavgtime`).
 pub const SAMPLE_NS: u64 = 500_000_000;
@@ -18,8 +18,19 @@ pub struct Transfer {
     pub slat: Latency,
     /// Completion latency: from the hand-over to the end (of a synchronous call: the whole call).
     pub clat: Latency,
-    /// Bytes per [`SAMPLE_NS`] since the job's start.
-    pub samples: Vec<u64>,
+    /// Both together.
+    pub lat: Moments,
+    /// What moved in each [`SAMPLE_NS`] since the job's start.
+    pub samples: Vec<Sample>,
+}
+
+/// What a job moved in [`SAMPLE_NS`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// I/Os completed.
+    pub ios: u64,
+    /// Bytes moved.
+    pub bytes: u64,
 }
 
 impl Transfer {
@@ -29,9 +40,10 @@ impl Transfer {
         self.bytes += bytes;
         let sample = (since_start_ns / SAMPLE_NS) as usize;
         if sample >= self.samples.len() {
-            self.samples.resize(sample + 1, 0);
+            self.samples.resize(sample + 1, Sample::default());
         }
-        self.samples[sample] += bytes;
+        self.samples[sample].ios += 1;
+        self.samples[sample].bytes += bytes;
     }
 
     fn merge(&mut self, other: &Transfer) {
@@ -39,11 +51,13 @@ impl Transfer {
         self.bytes += other.bytes;
         self.slat.merge(&other.slat);
         self.clat.merge(&other.clat);
+        self.lat.merge(&other.lat);
         if self.samples.len() < other.samples.len() {
-            self.samples.resize(other.samples.len(), 0);
+            self.samples.resize(other.samples.len(), Sample::default());
         }
         for (mine, theirs) in self.samples.iter_mut().zip(&other.samples) {
-            *mine += theirs;
+            mine.ios += theirs.ios;
+            mine.bytes += theirs.bytes;
         }
     }
 }
@@ -71,11 +85,19 @@ pub struct JobResult {
     pub device_time_ns: u64,
     /// Queue depth wanted.
     pub depth: u32,
+    /// I/Os submitted, by how many were in flight with them: 1, 2-3, 4-7, 8-15, 16-31, 32-63, more (fio's `iodepth_level`).
+    pub depth_levels: [u64; 7],
     /// Options as written.
     pub options: Vec<(String, String)>,
 }
 
 impl JobResult {
+    /// Count an I/O submitted as number `depth` in flight.
+    pub(crate) fn count_depth(&mut self, depth: u32) {
+        let level = (depth.max(1).ilog2() as usize).min(self.depth_levels.len() - 1);
+        self.depth_levels[level] += 1;
+    }
+
     /// Time counted, nanoseconds; at least 1.
     pub fn runtime_ns(&self) -> u64 {
         (self.ended_ns - self.started_ns).max(1)
@@ -119,6 +141,9 @@ impl JobResult {
         self.started_ns = self.started_ns.min(other.started_ns);
         self.ended_ns = self.ended_ns.max(other.ended_ns);
         self.device_time_ns += other.device_time_ns;
+        for (mine, theirs) in self.depth_levels.iter_mut().zip(&other.depth_levels) {
+            *mine += theirs;
+        }
     }
 }
 
@@ -173,10 +198,21 @@ impl RunResult {
 
     /// Bytes per second of all jobs over the time any of them was counted.
     pub fn bandwidth(&self) -> f64 {
+        let bytes: u64 = self.processes.iter().map(JobResult::bytes).sum();
+        bytes as f64 * 1e9 / self.counted_ns() as f64
+    }
+
+    /// The time in which any job was counted, nanoseconds; at least 1.
+    fn counted_ns(&self) -> u64 {
         let start = self.processes.iter().map(|p| p.started_ns).min().unwrap_or(0);
         let end = self.processes.iter().map(|p| p.ended_ns).max().unwrap_or(0);
-        let bytes: u64 = self.processes.iter().map(JobResult::bytes).sum();
-        bytes as f64 * 1e9 / (end - start).max(1) as f64
+        (end - start).max(1)
+    }
+
+    /// I/Os per second of all jobs over the time any of them was counted.
+    pub fn iops(&self) -> f64 {
+        let ios: u64 = self.processes.iter().map(JobResult::ios).sum();
+        ios as f64 * 1e9 / self.counted_ns() as f64
     }
 
     /// Share of the run with a request in the device, 0 to 1.

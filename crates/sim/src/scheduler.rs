@@ -7,12 +7,26 @@ use fairlift_core::elevator::{self, Config, Descriptor};
 use fairlift_core::tunable::{self, SetError, Tunable, Unit};
 
 /// An elevator as somebody asked for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct SchedulerSpec {
-    name: &'static str,
+    descriptor: &'static Descriptor,
     /// `None`: what the kernel version implies.
     profile: Option<&'static str>,
     settings: Vec<(&'static str, String)>,
+}
+
+impl PartialEq for SchedulerSpec {
+    fn eq(&self, other: &SchedulerSpec) -> bool {
+        (self.name(), self.profile, &self.settings) == (other.name(), other.profile, &other.settings)
+    }
+}
+
+impl Eq for SchedulerSpec {}
+
+impl fmt::Debug for SchedulerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SchedulerSpec({self})")
+    }
 }
 
 /// What is wrong with the name of a scheduler or a setting.
@@ -44,17 +58,22 @@ impl fmt::Display for SchedulerError {
 impl std::error::Error for SchedulerError {}
 
 impl SchedulerSpec {
-    /// Read `NAME[@PROFILE][:TUNABLE=VALUE]...`.
+    /// An elevator with its default settings: a built-in one, or one of your own that the lab has never heard of.
+    pub const fn of(descriptor: &'static Descriptor) -> SchedulerSpec {
+        SchedulerSpec { descriptor, profile: None, settings: Vec::new() }
+    }
+
+    /// Read `NAME[@PROFILE][:TUNABLE=VALUE]...` for a kernel whose elevators default to the profile `implied`.
     ///
     /// # Errors
     /// Unknown elevator, profile or tunable, or a value it does not take.
-    pub fn parse(text: &str) -> Result<SchedulerSpec, SchedulerError> {
+    pub fn parse(text: &str, implied: &str) -> Result<SchedulerSpec, SchedulerError> {
         let mut parts = text.split(':');
         let head = parts.next().unwrap_or_default().trim();
         let (name, profile) = head.split_once('@').map_or((head, None), |(n, p)| (n, Some(p)));
         let descriptor = find_elevator(name)?;
         let profile = profile.map(|p| find_profile(descriptor, p)).transpose()?;
-        let mut spec = SchedulerSpec { name: descriptor.name, profile, settings: Vec::new() };
+        let mut spec = SchedulerSpec { profile, ..SchedulerSpec::of(descriptor) };
         for setting in parts {
             let (tunable, value) = setting.split_once('=').ok_or_else(|| SchedulerError {
                 word: setting.to_owned(),
@@ -62,26 +81,26 @@ impl SchedulerSpec {
                 allowed: format!("{name}:TUNABLE=VALUE"),
                 nearest: None,
             })?;
-            spec.set(tunable.trim(), value.trim())?;
+            spec.set(tunable.trim(), value.trim(), implied)?;
         }
         Ok(spec)
     }
 
-    /// Change a setting, as `--set cfq.slice_idle=0` does.
+    /// Change a setting, as `--set cfq.slice_idle=0` does; `implied` as in [`SchedulerSpec::parse`].
     ///
     /// # Errors
     /// Unknown tunable, or a value it does not take.
-    pub fn set(&mut self, tunable: &str, value: &str) -> Result<(), SchedulerError> {
-        let list = (self.descriptor().tunables)(self.profile.unwrap_or_default());
+    pub fn set(&mut self, tunable: &str, value: &str, implied: &str) -> Result<(), SchedulerError> {
+        let list = (self.descriptor.tunables)(self.profile.unwrap_or(implied));
         let Some(found) = tunable::find(list, tunable) else {
             return Err(SchedulerError {
                 word: tunable.to_owned(),
-                message: format!("{} has no tunable '{tunable}'", self.name),
+                message: format!("{} has no tunable '{tunable}'", self.name()),
                 allowed: if list.is_empty() { "none".to_owned() } else { names(list.iter().map(|t| t.name)) },
                 nearest: nearest(tunable, list.iter().map(|t| t.name)),
             });
         };
-        found.parse(value).map_err(|e| refused(self.name, found, value, e))?;
+        found.parse(value).map_err(|e| refused(self.name(), found, value, e))?;
         self.settings.retain(|(name, _)| *name != found.name);
         self.settings.push((found.name, value.to_owned()));
         Ok(())
@@ -89,19 +108,19 @@ impl SchedulerSpec {
 
     /// The elevator's name.
     pub fn name(&self) -> &'static str {
-        self.name
+        self.descriptor.name
     }
 
     /// Its description.
     pub fn descriptor(&self) -> &'static Descriptor {
-        elevator::find(self.name).unwrap_or(&elevator::ELEVATORS[0])
+        self.descriptor
     }
 
     /// Build it for a kernel whose elevators default to `profile`.
     pub fn build(&self, config: &Config, profile: &str) -> Box<dyn Elevator> {
-        let mut built = (self.descriptor().build)(config, self.profile.unwrap_or(profile));
+        let mut built = (self.descriptor.build)(config, self.profile.unwrap_or(profile));
         for (name, value) in &self.settings {
-            // Checked when it was set; a profile without that tunable keeps its default.
+            // Checked when it was set.
             let _ = elevator::set(&mut *built, name, value);
         }
         built
@@ -110,7 +129,7 @@ impl SchedulerSpec {
 
 impl fmt::Display for SchedulerSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.name)?;
+        write!(f, "{}", self.name())?;
         if let Some(profile) = self.profile {
             write!(f, "@{profile}")?;
         }

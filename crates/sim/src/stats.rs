@@ -7,11 +7,9 @@ const SUB: u64 = 1 << SUB_BITS;
 const GROUPS: usize = 29;
 const BUCKETS: usize = GROUPS * SUB as usize;
 
-/// A latency distribution in fio's buckets: exact below 128 ns, then 64 buckets per power of two, each reported at its
-/// middle (error at most 1/128).
+/// Count, extremes, mean and deviation of samples.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Latency {
-    buckets: Box<[u64; BUCKETS]>,
+pub struct Moments {
     count: u64,
     min_ns: u64,
     max_ns: u64,
@@ -19,29 +17,16 @@ pub struct Latency {
     sum_square: u128,
 }
 
-impl Default for Latency {
-    fn default() -> Latency {
-        Latency::new()
+impl Default for Moments {
+    fn default() -> Moments {
+        Moments { count: 0, min_ns: u64::MAX, max_ns: 0, sum_ns: 0, sum_square: 0 }
     }
 }
 
-impl Latency {
-    /// No sample.
-    pub fn new() -> Latency {
-        Latency {
-            buckets: Box::new([0; BUCKETS]),
-            count: 0,
-            min_ns: u64::MAX,
-            max_ns: 0,
-            sum_ns: 0,
-            sum_square: 0,
-        }
-    }
-
+impl Moments {
     /// Add a sample, nanoseconds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.buckets[bucket(ns)] += 1;
         self.count += 1;
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
@@ -50,10 +35,7 @@ impl Latency {
     }
 
     /// Add all samples of `other`.
-    pub fn merge(&mut self, other: &Latency) {
-        for (mine, theirs) in self.buckets.iter_mut().zip(other.buckets.iter()) {
-            *mine += theirs;
-        }
+    pub fn merge(&mut self, other: &Moments) {
         self.count += other.count;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
@@ -90,10 +72,89 @@ impl Latency {
         let variance = (self.sum_square as f64 - self.sum_ns as f64 * self.sum_ns as f64 / n) / (n - 1.0);
         variance.max(0.0).sqrt()
     }
+}
+
+/// A latency distribution in fio's buckets: exact below 128 ns, then 64 buckets per power of two, each reported at its
+/// middle (error at most 1/128).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latency {
+    /// Up to the largest bucket that was ever needed: most distributions of thousands of processes stay empty.
+    buckets: Vec<u64>,
+    moments: Moments,
+}
+
+impl Default for Latency {
+    fn default() -> Latency {
+        Latency::new()
+    }
+}
+
+impl Latency {
+    /// No sample.
+    pub fn new() -> Latency {
+        Latency { buckets: Vec::new(), moments: Moments::default() }
+    }
+
+    /// Add a sample, nanoseconds.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        let bucket = bucket(ns);
+        if bucket >= self.buckets.len() {
+            self.buckets.resize(bucket + 1, 0);
+        }
+        self.buckets[bucket] += 1;
+        self.moments.record(ns);
+    }
+
+    /// Add all samples of `other`.
+    pub fn merge(&mut self, other: &Latency) {
+        if self.buckets.len() < other.buckets.len() {
+            self.buckets.resize(other.buckets.len(), 0);
+        }
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine += theirs;
+        }
+        self.moments.merge(&other.moments);
+    }
+
+    /// Count, extremes, mean and deviation alone.
+    pub fn moments(&self) -> &Moments {
+        &self.moments
+    }
+
+    /// Samples below `ns`, by their buckets' middles: off by at most the bucket `ns` lies in.
+    pub fn count_below(&self, ns: u64) -> u64 {
+        self.buckets.iter().enumerate().take_while(|(i, _)| middle(*i) < ns).map(|(_, n)| n).sum()
+    }
+
+    /// Samples.
+    pub fn count(&self) -> u64 {
+        self.moments.count()
+    }
+
+    /// Smallest sample, nanoseconds; 0 without samples.
+    pub fn min_ns(&self) -> u64 {
+        self.moments.min_ns()
+    }
+
+    /// Largest sample, nanoseconds.
+    pub fn max_ns(&self) -> u64 {
+        self.moments.max_ns()
+    }
+
+    /// Mean, nanoseconds.
+    pub fn mean_ns(&self) -> f64 {
+        self.moments.mean_ns()
+    }
+
+    /// Standard deviation (of a sample, divisor n-1), nanoseconds.
+    pub fn stddev_ns(&self) -> f64 {
+        self.moments.stddev_ns()
+    }
 
     /// The value below which `percent` percent of the samples lie, nanoseconds, as fio reports it; 0 without samples.
     pub fn percentile_ns(&self, percent: f64) -> u64 {
-        let wanted = percent / 100.0 * self.count as f64;
+        let wanted = percent / 100.0 * self.count() as f64;
         let mut seen = 0u64;
         for (i, n) in self.buckets.iter().enumerate() {
             seen += n;

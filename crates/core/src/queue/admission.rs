@@ -35,8 +35,17 @@ impl Admission {
     /// Slots that can be taken at the same time.
     pub const fn slots(self) -> usize {
         match self {
-            Admission::Pools { nr_requests } => 2 * (3 * nr_requests as usize / 2),
-            Admission::Tags { nr_requests } => nr_requests as usize,
+            Admission::Pools { .. } => 2 * (3 * self.limit() as usize / 2),
+            Admission::Tags { .. } => self.limit() as usize,
+        }
+    }
+
+    /// `nr_requests`, not below its minimum.
+    const fn limit(self) -> u32 {
+        match self {
+            Admission::Pools { nr_requests } if nr_requests < 4 => 4,
+            Admission::Tags { nr_requests: 0 } => 1,
+            Admission::Pools { nr_requests } | Admission::Tags { nr_requests } => nr_requests,
         }
     }
 }
@@ -64,11 +73,7 @@ pub(super) struct Gate {
 
 impl Gate {
     pub(super) fn new(admission: Admission) -> Gate {
-        let nr = match admission {
-            Admission::Pools { nr_requests } => nr_requests.max(4),
-            Admission::Tags { nr_requests } => nr_requests.max(1),
-        };
-        Gate { admission, nr, pools: [Pool::default(); 2], wakeups: [0; 2] }
+        Gate { admission, nr: admission.limit(), pools: [Pool::default(); 2], wakeups: [0; 2] }
     }
 
     /// Slots taken in both pools.
@@ -144,8 +149,16 @@ impl Gate {
                     self.relieve(1 - class);
                 }
             }
-            // One set of tags: whoever has waited longest, of either class.
-            Admission::Tags { .. } => self.wakeups[class] += 1,
+            Admission::Tags { .. } => self.wake(class),
+        }
+    }
+
+    /// One more waiter of the class may try. A tag suits either class, and only the host knows who waits.
+    #[inline]
+    pub(super) fn wake(&mut self, class: usize) {
+        match self.admission {
+            Admission::Pools { .. } => self.wakeups[class] = self.wakeups[class].saturating_add(1),
+            Admission::Tags { .. } => self.wakeups = self.wakeups.map(|n| n.saturating_add(1)),
         }
     }
 
@@ -157,7 +170,7 @@ impl Gate {
         }
         if pool.taken < nr {
             pool.full = false;
-            self.wakeups[class] += 1;
+            self.wake(class);
         }
     }
 

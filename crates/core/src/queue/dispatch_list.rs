@@ -119,15 +119,23 @@ impl DispatchList {
         Some(rq)
     }
 
+    /// `request` went to the device past the list, which is empty.
+    #[inline]
+    pub(crate) fn pass(&mut self, request: &Request) {
+        debug_assert!(self.list.is_empty() && self.boundary_request.is_none());
+        self.boundary = request.end();
+    }
+
     /// All waiting requests, next first.
     pub fn iter(&self) -> impl Iterator<Item = RequestId> + '_ {
         self.list.iter(&self.links)
     }
 }
 
-/// May nothing be sorted past `entry` (or past it by `new`)?
+/// May `new` not be sorted past `entry`?
 fn is_fence(entry: &Request, new: &Request) -> bool {
-    entry.flags.contains(Flags::BARRIER)
+    entry.queue.fixed
+        || entry.flags.contains(Flags::BARRIER)
         || entry.is_write() != new.is_write()
         || (entry.op == Op::Discard) != (new.op == Op::Discard)
 }

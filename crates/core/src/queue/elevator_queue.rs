@@ -91,6 +91,7 @@ impl ElevatorQueue {
         (&mut self.list, &self.requests)
     }
 
+    #[inline]
     fn split(&mut self, now: u64) -> (&mut dyn Elevator, Env<'_>) {
         let env = Env {
             now,
@@ -105,8 +106,9 @@ impl ElevatorQueue {
     /// Take a slot for `request` and count it for its context; `None` when all slots are taken.
     #[inline]
     pub fn take(&mut self, request: Request) -> Option<RequestId> {
-        let id = self.requests.take(Request { state: RequestState::Held, ..request })?;
-        self.contexts.hold(request.context);
+        let context = self.contexts.known(request.context);
+        let id = self.requests.take(Request { state: RequestState::Held, context, ..request })?;
+        self.contexts.hold(context);
         Some(id)
     }
 
@@ -126,6 +128,7 @@ impl ElevatorQueue {
         debug_assert!(request.state == RequestState::Held);
         request.state = RequestState::Sorted;
         request.queue.generation = generation;
+        request.queue.fixed = false;
         self.queued += 1;
         let (elevator, mut env) = self.split(now);
         elevator.insert(&mut env, rq);
@@ -144,16 +147,24 @@ impl ElevatorQueue {
 
     /// Put a held request at the head of the dispatch list, around the elevator.
     pub fn insert_head(&mut self, rq: RequestId) {
-        self.requests[rq].state = RequestState::Listed;
-        self.queued += 1;
+        self.go_around(rq);
         self.list.push_front(rq);
     }
 
     /// Put a held request at the tail of the dispatch list, around the elevator.
     pub fn insert_tail(&mut self, rq: RequestId) {
-        self.requests[rq].state = RequestState::Listed;
-        self.queued += 1;
+        self.go_around(rq);
         self.list.push_back(rq);
+    }
+
+    /// No elevator has `rq`, so none gets a hook for it.
+    fn go_around(&mut self, rq: RequestId) {
+        let request = &mut self.requests[rq];
+        debug_assert!(request.state == RequestState::Held);
+        request.state = RequestState::Listed;
+        request.queue.generation = 0;
+        request.queue.fixed = true;
+        self.queued += 1;
     }
 
     /// Which request would go next? `Issue` names the head of the dispatch list, asking the elevator to fill it when it is
@@ -162,23 +173,33 @@ impl ElevatorQueue {
     pub fn peek(&mut self, now: u64) -> Dispatch {
         if self.list.is_empty() {
             let (elevator, mut env) = self.split(now);
-            let answer = elevator.dispatch(&mut env);
-            let placement = elevator.placement();
-            match answer {
-                Dispatch::Issue(rq) => self.list.place(&self.requests, rq, placement),
+            match elevator.dispatch(&mut env) {
+                Dispatch::Issue(rq) => {
+                    let placement = self.elevator.placement();
+                    self.list.place(&self.requests, rq, placement);
+                }
                 // A request may have reached the list around the answer; then that one goes.
-                _ if self.list.is_empty() => return answer,
+                answer if self.list.is_empty() => return answer,
                 _ => {}
             }
         }
         self.mark_listed();
-        self.list.front().map_or(Dispatch::Empty, Dispatch::Issue)
+        let Some(rq) = self.list.front() else { return Dispatch::Empty };
+        self.requests[rq].queue.fixed = true;
+        Dispatch::Issue(rq)
     }
 
     /// Take the head of the dispatch list to the device; `None` when the list is empty.
     #[inline]
     pub fn issue(&mut self, now: u64) -> Option<RequestId> {
         let rq = self.list.pop_front(&self.requests)?;
+        self.start(rq, now);
+        Some(rq)
+    }
+
+    /// `rq`, on no list any more, goes to the device.
+    #[inline]
+    fn start(&mut self, rq: RequestId, now: u64) {
         let request = &mut self.requests[rq];
         request.state = RequestState::Issued;
         request.issued_ns = now;
@@ -190,7 +211,6 @@ impl ElevatorQueue {
             let (elevator, mut env) = self.split(now);
             elevator.issued(&mut env, rq);
         }
-        Some(rq)
     }
 
     /// Take the head of the dispatch list off without issuing it (a barrier waiting for the device to run dry): it is held.
@@ -201,19 +221,40 @@ impl ElevatorQueue {
         }
     }
 
+    /// The head of the dispatch list, without asking the elevator for one.
+    #[inline]
+    pub(crate) fn head(&self) -> Option<RequestId> {
+        self.list.front()
+    }
+
     /// Is the next request one that the device gave back?
     pub(crate) fn head_is_requeued(&self) -> bool {
         self.list.front().is_some_and(|rq| self.requests[rq].queue.requeued)
     }
 
-    /// Next request for the device, or why there is none: [`ElevatorQueue::peek`] and [`ElevatorQueue::issue`] in one.
+    /// Next request for the device, or why there is none: as [`ElevatorQueue::peek`] and [`ElevatorQueue::issue`].
     #[inline]
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
-        let answer = self.peek(now);
-        if let Dispatch::Issue(_) = answer {
-            return self.issue(now).map_or(Dispatch::Empty, Dispatch::Issue);
+        if self.list.is_empty() {
+            let (elevator, mut env) = self.split(now);
+            match elevator.dispatch(&mut env) {
+                // The common case: filed on an empty list it would be the next to leave it.
+                Dispatch::Issue(rq) if self.list.is_empty() => {
+                    self.list.pass(&self.requests[rq]);
+                    self.start(rq, now);
+                    return Dispatch::Issue(rq);
+                }
+                // A request reached the list around the answer: then that one goes.
+                Dispatch::Issue(rq) => {
+                    let placement = self.elevator.placement();
+                    self.list.place(&self.requests, rq, placement);
+                    self.mark_listed();
+                }
+                answer if self.list.is_empty() => return answer,
+                _ => self.mark_listed(),
+            }
         }
-        answer
+        self.issue(now).map_or(Dispatch::Empty, Dispatch::Issue)
     }
 
     /// The device is done with `rq`. The slot stays taken (state `Held`) until [`ElevatorQueue::release`].
@@ -236,6 +277,7 @@ impl ElevatorQueue {
         debug_assert!(request.state == RequestState::Issued, "requeued but not issued");
         request.state = RequestState::Listed;
         request.queue.requeued = true;
+        request.queue.fixed = true;
         let (sync, generation) = (request.is_sync(), request.queue.generation);
         self.device.in_flight[usize::from(sync)] -= 1;
         self.queued += 1;
@@ -311,13 +353,14 @@ impl ElevatorQueue {
     /// See [`Elevator::may_queue`].
     #[inline]
     pub fn may_queue(&mut self, context: ContextId, sync: bool, now: u64) -> MayQueue {
+        let context = self.contexts.known(context);
         let (elevator, mut env) = self.split(now);
         elevator.may_queue(&mut env, context, sync)
     }
 
     /// The context's task is gone. What it has queued is still served.
     pub fn context_exit(&mut self, context: ContextId, now: u64) {
-        if context == ContextId::OVERFLOW {
+        if context == ContextId::OVERFLOW || !self.contexts.is_alive(context) {
             return;
         }
         let (elevator, mut env) = self.split(now);
@@ -327,6 +370,9 @@ impl ElevatorQueue {
 
     /// Change a context's priority (`ioprio_set`).
     pub fn set_ioprio(&mut self, context: ContextId, ioprio: IoPrio, now: u64) {
+        if !self.contexts.is_alive(context) {
+            return;
+        }
         self.contexts[context].ioprio = ioprio;
         let (elevator, mut env) = self.split(now);
         elevator.ioprio_changed(&mut env, context);
@@ -334,6 +380,8 @@ impl ElevatorQueue {
 
     /// See [`Elevator::yield_to`].
     pub fn yield_to(&mut self, from: ContextId, to: Option<ContextId>, now: u64) {
+        let from = self.contexts.known(from);
+        let to = to.map(|to| self.contexts.known(to));
         let (elevator, mut env) = self.split(now);
         elevator.yield_to(&mut env, from, to);
     }

@@ -1,120 +1,18 @@
-//! Order and durability: the draining barriers of 2.6 and the FLUSH/FUA sequences that replaced them.
+//! Flush sequences, since 2.6.37: flush, write, flush, as far as the device needs them. They order nothing but themselves.
 //!
-//! A *barrier* (until 2.6.36) empties the elevator, lets the device run dry, and goes alone, between cache flushes if the
-//! device has a volatile cache. A *flush sequence* (since 2.6.37) orders nothing but itself: flush, write, flush, as far
-//! as the device needs them, with many sequences sharing one flush command.
+//! One flush command is in the device at a time. Who needs one while it runs gathers, and all of them share the next one.
 //!
-//! Source: Linux 2.6.33 `block/blk-barrier.c`, Documentation/block/barrier.txt; Linux 6.12 `block/blk-flush.c`.
+//! Source: Linux 6.12 `block/blk-flush.c`.
 
+use super::ordering::{Ordering, Plan};
+use super::{NO_POOL, RequestQueue};
 use crate::SECOND;
 use crate::collections::{List, ListLinks};
-use crate::request::{Bio, Flags, Op, RequestId};
-
-/// How the queue keeps order and durability.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ordering {
-    /// Barriers fail: the device cannot order (2.6's `QUEUE_ORDERED_NONE`).
-    NoBarriers,
-    /// Barrier by draining; the device's cache is not volatile (`QUEUE_ORDERED_DRAIN`).
-    Drain,
-    /// Barrier by draining, with a flush before and after (`QUEUE_ORDERED_DRAIN_FLUSH`).
-    DrainFlush,
-    /// Barrier by draining, a flush before, and a FUA write (`QUEUE_ORDERED_DRAIN_FUA`).
-    DrainFua,
-    /// FLUSH and FUA sequences.
-    Sequences {
-        /// Is there a volatile write cache?
-        write_cache: bool,
-        /// Does the device do FUA itself?
-        fua: bool,
-    },
-}
+use crate::elevator::Dispatch;
+use crate::request::{Flags, Op, QueueData, Request, RequestId};
 
 /// A flush with waiters goes out after this long even if data writes of other sequences are in the device.
 const PENDING_TIMEOUT_NS: u64 = 5 * SECOND;
-
-/// The steps of a barrier or flush sequence, in their order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[repr(u8)]
-pub(super) enum Step {
-    Drain,
-    PreFlush,
-    Data,
-    PostFlush,
-    Done,
-}
-
-/// Which steps a sequence has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Plan {
-    pub(super) pre_flush: bool,
-    pub(super) data: bool,
-    pub(super) post_flush: bool,
-}
-
-impl Plan {
-    /// The first step at or behind `from` that this plan has.
-    pub(super) fn next(self, from: Step) -> Step {
-        if from <= Step::PreFlush && self.pre_flush {
-            Step::PreFlush
-        } else if from <= Step::Data && self.data {
-            Step::Data
-        } else if from <= Step::PostFlush && self.post_flush {
-            Step::PostFlush
-        } else {
-            Step::Done
-        }
-    }
-
-    /// Kept in a request's `sequence` byte: bit 7 = has one, bits 0-2 = the steps.
-    pub(super) fn to_byte(self) -> u8 {
-        0x80 | u8::from(self.pre_flush) | u8::from(self.data) << 1 | u8::from(self.post_flush) << 2
-    }
-
-    pub(super) fn from_byte(byte: u8) -> Option<Plan> {
-        (byte & 0x80 != 0).then_some(Plan {
-            pre_flush: byte & 1 != 0,
-            data: byte & 2 != 0,
-            post_flush: byte & 4 != 0,
-        })
-    }
-}
-
-impl Ordering {
-    /// The flush sequence of a bio; `None` when it needs none.
-    pub(super) fn sequence(self, bio: &Bio) -> Option<Plan> {
-        let Ordering::Sequences { write_cache, fua } = self else { return None };
-        let plan = Plan {
-            pre_flush: write_cache && (bio.op == Op::Flush || bio.flags.contains(Flags::PREFLUSH)),
-            data: bio.op != Op::Flush,
-            post_flush: write_cache && !fua && bio.flags.contains(Flags::FUA),
-        };
-        (plan.pre_flush || plan.post_flush).then_some(plan)
-    }
-
-    /// The steps of a barrier; `None` when barriers are refused. `empty` = no data, flush only.
-    pub(super) fn barrier(self, empty: bool) -> Option<Plan> {
-        let (pre_flush, post_flush) = match self {
-            Ordering::NoBarriers => return None,
-            Ordering::Drain | Ordering::Sequences { .. } => (false, false),
-            Ordering::DrainFlush => (true, !empty),
-            Ordering::DrainFua => (true, false),
-        };
-        Some(Plan { pre_flush, data: !empty, post_flush })
-    }
-}
-
-/// The barrier at work.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Barrier {
-    /// The barrier request, off the dispatch list.
-    pub(super) rq: RequestId,
-    /// What is going on, or about to start once the device is empty.
-    pub(super) step: Step,
-    pub(super) plan: Plan,
-    /// The step's request is in the device (or requeued).
-    pub(super) started: bool,
-}
 
 /// All flush sequences of a queue.
 #[derive(Debug)]
@@ -152,6 +50,7 @@ impl FlushMachine {
     }
 
     /// Is it time for a flush command?
+    #[inline]
     pub(super) fn wants_flush(&self, now: u64) -> bool {
         self.command.is_none()
             && !self.pending.is_empty()
@@ -173,9 +72,11 @@ impl FlushMachine {
         ours
     }
 
-    /// One of those the finished command served.
+    /// One of those the finished command served, newest first: each goes to the head, so the oldest ends up first.
     pub(super) fn pop_served(&mut self) -> Option<RequestId> {
-        self.running.pop_front(&mut self.links)
+        let rq = self.running.back()?;
+        self.running.remove(&mut self.links, rq);
+        Some(rq)
     }
 
     pub(super) fn data_started(&mut self) {
@@ -186,9 +87,90 @@ impl FlushMachine {
         self.data_in_flight -= 1;
     }
 
-    /// When the pending timeout needs the queue to look again.
-    pub(super) fn deadline(&self) -> Option<u64> {
-        (self.command.is_none() && !self.pending.is_empty())
-            .then_some(self.pending_since_ns + PENDING_TIMEOUT_NS)
+    /// `answer`, but not waiting longer than the waiters for a flush may.
+    #[inline]
+    pub(super) fn limit(&self, answer: Dispatch) -> Dispatch {
+        if self.command.is_some() || self.pending.is_empty() {
+            return answer;
+        }
+        let timeout = self.pending_since_ns + PENDING_TIMEOUT_NS;
+        match answer {
+            Dispatch::Empty => Dispatch::Idle { until: timeout },
+            Dispatch::Idle { until } => Dispatch::Idle { until: until.min(timeout) },
+            issue => issue,
+        }
+    }
+}
+
+impl RequestQueue {
+    /// A flush command of the queue's own.
+    pub(super) fn own_flush(&mut self, now: u64) -> Option<RequestId> {
+        self.lower.take(Request {
+            op: Op::Flush,
+            start_ns: now,
+            queue: QueueData { pool: NO_POOL, ..Request::EMPTY.queue },
+            ..Request::EMPTY
+        })
+    }
+
+    /// Start `rq`'s sequence. True if it has to wait for a flush first; else it goes the way of all requests.
+    pub(super) fn start_sequence(&mut self, rq: RequestId, plan: Plan, now: u64) -> bool {
+        let device_fua = matches!(self.config.ordering, Ordering::Sequences { fua: true, .. });
+        let request = &mut self.lower.requests_mut()[rq];
+        request.queue.sequence = plan.to_byte();
+        // What the queue does itself the device must not do again.
+        request.flags.remove(Flags::PREFLUSH);
+        if !device_fua {
+            request.flags.remove(Flags::FUA);
+        }
+        request.flags.insert(Flags::NOMERGE);
+        if plan.pre_flush {
+            self.flushes.wait_for_flush(rq, now);
+            self.kick_flush(now);
+        } else {
+            self.flushes.data_started();
+        }
+        plan.pre_flush
+    }
+
+    /// The device did `rq`, a flush command or the data of a sequence.
+    pub(super) fn sequence_step_done(&mut self, rq: RequestId, now: u64, done: &mut impl FnMut(u64)) {
+        if self.flushes.finished(rq) {
+            self.release(rq);
+            while let Some(served) = self.flushes.pop_served() {
+                self.flushed(served, done);
+            }
+        } else {
+            self.flushes.data_finished();
+            match Plan::from_byte(self.requests()[rq].queue.sequence) {
+                Some(plan) if plan.post_flush => self.flushes.wait_for_flush(rq, now),
+                _ => self.finish(rq, done),
+            }
+        }
+        self.kick_flush(now);
+    }
+
+    /// The flush `rq` waited for is done: its data goes now, ahead of everything; or that was the last step.
+    fn flushed(&mut self, rq: RequestId, done: &mut impl FnMut(u64)) {
+        let queue = &mut self.lower.requests_mut()[rq].queue;
+        match Plan::from_byte(queue.sequence) {
+            Some(plan) if plan.pre_flush && plan.data => {
+                queue.sequence = Plan { pre_flush: false, ..plan }.to_byte();
+                self.flushes.data_started();
+                self.lower.insert_head(rq);
+            }
+            _ => self.finish(rq, done),
+        }
+    }
+
+    /// Start a flush command if somebody waits for one and none is under way.
+    #[inline]
+    pub(super) fn kick_flush(&mut self, now: u64) {
+        if self.flushes.wants_flush(now)
+            && let Some(rq) = self.own_flush(now)
+        {
+            self.flushes.started(rq);
+            self.lower.insert_head(rq);
+        }
     }
 }

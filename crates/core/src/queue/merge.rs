@@ -5,6 +5,7 @@
 
 use alloc::vec::Vec;
 
+use super::RequestQueue;
 use crate::collections::{Id, List, ListLinks};
 use crate::elevator::Growth;
 use crate::request::{Bio, Flags, Op, Request, RequestId, RequestState, Requests};
@@ -42,8 +43,18 @@ pub struct MergeLimits {
 }
 
 impl MergeLimits {
-    pub(super) fn allow(&self, sectors: u32, segments: u32) -> bool {
-        sectors <= self.max_sectors && segments <= u32::from(self.max_segments)
+    /// May something of these sizes and something of those be one request?
+    #[inline]
+    fn allow(&self, sectors: [u32; 2], segments: [u16; 2]) -> bool {
+        let (limit, [a, b]) = (self.max_sectors, sectors);
+        let (segment_limit, [c, d]) = (self.max_segments, segments);
+        a <= limit && b <= limit - a && c <= segment_limit && d <= segment_limit - c
+    }
+
+    /// May a bio be as large as this?
+    #[inline]
+    pub(super) fn admit(&self, bio: &Bio) -> bool {
+        self.allow([bio.sectors, 0], [bio.segments, 0])
     }
 }
 
@@ -131,5 +142,174 @@ pub(super) fn joins(request: &Request, bio: &Bio) -> Option<Growth> {
         Some(Growth::Front)
     } else {
         None
+    }
+}
+
+/// What `rq` looks like to a rule about bios.
+fn as_bio(rq: &Request) -> Bio {
+    Bio {
+        cookie: 0,
+        op: rq.op,
+        flags: rq.flags,
+        sector: rq.sector,
+        sectors: rq.sectors,
+        segments: rq.segments,
+        context: rq.context,
+        ioprio: Some(rq.ioprio),
+    }
+}
+
+impl RequestQueue {
+    /// Let `bio` join a request, if there is one. Search order: the task's plug, the one-hit cache, the end hash, the
+    /// elevator's front look-up. The first that fits decides, even if it then has no room.
+    #[inline]
+    pub(super) fn try_merge(&mut self, bio: &Bio, now: u64) -> Option<RequestId> {
+        if self.config.nomerges == NoMerges::All || !is_mergeable(bio) {
+            return None;
+        }
+        if let Some(rq) = self.task_plugs.newest(bio.context)
+            && let Some(growth) = joins(&self.requests()[rq], bio)
+            && self.attach(rq, bio, growth)
+        {
+            return Some(rq);
+        }
+        let (rq, growth) = self.find_merge(bio, now)?;
+        self.attach(rq, bio, growth).then(|| self.grown(rq, growth, now))
+    }
+
+    fn find_merge(&mut self, bio: &Bio, now: u64) -> Option<(RequestId, Growth)> {
+        if let Some(rq) = self.one_hit()
+            && let Some(growth) = joins(&self.requests()[rq], bio)
+            && self.lower.allow_merge(rq, bio, now)
+        {
+            return Some((rq, growth));
+        }
+        if self.config.nomerges != NoMerges::Off {
+            return None;
+        }
+        if let Some(rq) = self.hash.find(self.lower.requests(), bio.sector)
+            && joins(&self.requests()[rq], bio) == Some(Growth::Back)
+            && self.lower.allow_merge(rq, bio, now)
+        {
+            return Some((rq, Growth::Back));
+        }
+        let rq = self.lower.find_front(bio, now)?;
+        let fits = joins(&self.requests()[rq], bio) == Some(Growth::Front);
+        (fits && self.lower.allow_merge(rq, bio, now)).then_some((rq, Growth::Front))
+    }
+
+    /// The one-hit cache: the request merged into last, as long as the elevator has it.
+    #[inline]
+    pub(super) fn one_hit(&self) -> Option<RequestId> {
+        self.last_merge.filter(|rq| self.requests()[*rq].state == RequestState::Sorted)
+    }
+
+    /// Grow `rq` by `bio`. A request that has no room is never tried again.
+    fn attach(&mut self, rq: RequestId, bio: &Bio, growth: Growth) -> bool {
+        let request = &self.requests()[rq];
+        let room = self.config.limits.allow([request.sectors, bio.sectors], [request.segments, bio.segments]);
+        let node = if room { self.bios.take(bio.cookie) } else { None };
+        let ioprio = bio.ioprio.unwrap_or(self.contexts()[bio.context].ioprio);
+        let Some(node) = node else {
+            self.lower.requests_mut()[rq].flags.insert(Flags::NOMERGE);
+            self.forget(rq);
+            return false;
+        };
+        let request = &mut self.lower.requests_mut()[rq];
+        request.sectors += bio.sectors;
+        request.segments += bio.segments;
+        request.ioprio = request.ioprio.best(ioprio);
+        match growth {
+            Growth::Back => self.bios.append(&mut request.queue, node),
+            Growth::Front => {
+                request.sector = bio.sector;
+                self.bios.prepend(&mut request.queue, node);
+            }
+        }
+        true
+    }
+
+    /// `rq`, with the elevator, grew at one end, where it may now touch its neighbour. Returns what it is part of now.
+    fn grown(&mut self, rq: RequestId, growth: Growth, now: u64) -> RequestId {
+        self.lower.grew(rq, growth, now);
+        let survivor = self.coalesce(rq, growth, now);
+        if growth == Growth::Back || survivor != rq {
+            self.hash.moved(survivor, self.requests()[survivor].end());
+        }
+        self.last_merge = Some(survivor);
+        survivor
+    }
+
+    /// Make `rq` and the neighbour it grew towards one request, if they touch. Returns the survivor, which is the lower one.
+    fn coalesce(&mut self, rq: RequestId, growth: Growth, now: u64) -> RequestId {
+        let pair = match growth {
+            Growth::Back => self.lower.latter(rq, now).map(|next| (rq, next)),
+            Growth::Front => self.lower.former(rq, now).map(|prev| (prev, rq)),
+        };
+        match pair {
+            Some((low, high)) if self.may_coalesce(low, high) => {
+                self.join(low, high);
+                self.lower.absorbed(low, high, now);
+                self.forget(high);
+                self.release(high);
+                low
+            }
+            _ => rq,
+        }
+    }
+
+    fn may_coalesce(&self, low: RequestId, high: RequestId) -> bool {
+        let (low, high) = (&self.requests()[low], &self.requests()[high]);
+        low.end() == high.sector
+            && low.op == high.op
+            && low.is_mergeable()
+            && high.is_mergeable()
+            && self.config.limits.allow([low.sectors, high.sectors], [low.segments, high.segments])
+    }
+
+    /// Give `high`'s bios to `low`, which ends where `high` starts. `low` keeps its flags, and gets the better priority and
+    /// the older start of the two.
+    fn join(&mut self, low: RequestId, high: RequestId) {
+        let gone = self.requests()[high];
+        let request = &mut self.lower.requests_mut()[low];
+        request.sectors += gone.sectors;
+        request.segments += gone.segments;
+        request.ioprio = request.ioprio.best(gone.ioprio);
+        request.start_ns = request.start_ns.min(gone.start_ns);
+        self.bios.join(&mut request.queue, &gone.queue);
+    }
+
+    /// Let a whole request off a plug join one with the elevator that ends where it starts: the one-hit cache or by the end
+    /// hash. The elevator may veto it, as it may for a bio.
+    pub(super) fn insert_merged(&mut self, rq: RequestId, now: u64) -> bool {
+        if self.config.nomerges == NoMerges::All || !self.requests()[rq].is_mergeable() {
+            return false;
+        }
+        let cached = self.one_hit().filter(|low| self.may_coalesce(*low, rq));
+        let low = match cached {
+            None if self.config.nomerges == NoMerges::Off => self
+                .hash
+                .find(self.lower.requests(), self.requests()[rq].sector)
+                .filter(|low| self.may_coalesce(*low, rq)),
+            cached => cached,
+        };
+        let Some(low) = low else { return false };
+        let bio = as_bio(&self.requests()[rq]);
+        if !self.lower.allow_merge(low, &bio, now) {
+            return false;
+        }
+        self.join(low, rq);
+        self.release(rq);
+        self.grown(low, Growth::Back, now);
+        true
+    }
+
+    /// `rq` can no longer be merged into.
+    #[inline]
+    pub(super) fn forget(&mut self, rq: RequestId) {
+        self.hash.remove(rq);
+        if self.last_merge == Some(rq) {
+            self.last_merge = None;
+        }
     }
 }

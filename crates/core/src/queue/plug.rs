@@ -8,9 +8,10 @@
 
 use alloc::vec::Vec;
 
+use super::{NoMerges, RequestQueue};
 use crate::collections::{Id, List, ListLinks};
 use crate::context::ContextId;
-use crate::request::RequestId;
+use crate::request::{Flags, RequestId};
 
 /// Which kind of plug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,9 +38,9 @@ impl Plugging {
 }
 
 /// Requests on a task's plug that make the next one flush it first (`BLK_MAX_REQUEST_COUNT`).
-pub(super) const TASK_PLUG_REQUESTS: usize = 32;
+const TASK_PLUG_REQUESTS: usize = 32;
 /// So does a last request of this many sectors, 128 KiB (`BLK_PLUG_FLUSH_SIZE`).
-pub(super) const TASK_PLUG_SECTORS: u32 = 256;
+const TASK_PLUG_SECTORS: u32 = 256;
 
 /// The queue's plug.
 #[derive(Debug)]
@@ -127,5 +128,59 @@ impl TaskPlugs {
 
     pub(super) fn pop(&mut self, context: ContextId) -> Option<RequestId> {
         self.plugs.get_mut(context.index())?.list.pop_front(&mut self.links)
+    }
+}
+
+impl RequestQueue {
+    pub(super) fn may_plug(&self) -> bool {
+        match self.config.plugging {
+            Plugging::Queue { spare_non_rotational, .. } => {
+                !spare_non_rotational || self.config.rotational || !self.config.tagged
+            }
+            _ => false,
+        }
+    }
+
+    #[inline]
+    pub(super) fn unplug_for(&mut self, flags: Flags) {
+        if flags.contains(Flags::UNPLUG) {
+            self.plug.unplug();
+        }
+    }
+
+    /// Somebody is about to wait for I/O of this queue: let it go.
+    pub fn unplug(&mut self) {
+        self.plug.unplug();
+    }
+
+    /// The task starts a system call that may submit several bios ([`Plugging::Task`] only).
+    pub fn open_plug(&mut self, context: ContextId) {
+        self.task_plugs.open(self.contexts().known(context));
+    }
+
+    /// The task is done submitting, or goes to sleep.
+    pub fn close_plug(&mut self, context: ContextId, now: u64) {
+        self.task_plugs.close(context);
+        self.flush_task_plug(context, now);
+    }
+
+    pub(super) fn add_to_task_plug(&mut self, context: ContextId, rq: RequestId, now: u64) {
+        let merging = self.config.nomerges != NoMerges::All;
+        let big = self
+            .task_plugs
+            .newest(context)
+            .is_some_and(|last| merging && self.requests()[last].sectors >= TASK_PLUG_SECTORS);
+        if big || self.task_plugs.len(context) >= TASK_PLUG_REQUESTS {
+            self.flush_task_plug(context, now);
+        }
+        self.task_plugs.push(context, rq);
+    }
+
+    pub(super) fn flush_task_plug(&mut self, context: ContextId, now: u64) {
+        while let Some(rq) = self.task_plugs.pop(context) {
+            if !self.insert_merged(rq, now) {
+                self.insert_sorted(rq, now);
+            }
+        }
     }
 }

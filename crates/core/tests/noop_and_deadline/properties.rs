@@ -351,6 +351,8 @@ struct Listed {
     name: Name,
     kind: Kind,
     start: u64,
+    /// The device had it already.
+    given_back: bool,
 }
 
 /// The dispatch list and the choice of elevator, as plainly as the models below it.
@@ -370,7 +372,8 @@ fn end(listed: &Listed) -> u64 {
 
 fn may_not_be_passed(there: &Listed, by: &Listed) -> bool {
     use fairlift_core::Op;
-    (there.kind.op == Op::Read) != (by.kind.op == Op::Read)
+    there.given_back
+        || (there.kind.op == Op::Read) != (by.kind.op == Op::Read)
         || (there.kind.op == Op::Discard) != (by.kind.op == Op::Discard)
         || there.kind.flags.contains(Flags::BARRIER)
 }
@@ -446,7 +449,7 @@ fn under_the_queue(steps: &[Step], rotational: bool, tick_ns: u64) -> Vec<Option
                     continue;
                 };
                 q.insert(rq, now);
-                m.known.insert(names, Listed { name: names, kind, start: sector });
+                m.known.insert(names, Listed { name: names, kind, start: sector, given_back: false });
                 if let Some(away) = m.model.insert(names, kind, sector, now) {
                     m.append(away);
                 }
@@ -476,7 +479,7 @@ fn under_the_queue(steps: &[Step], rotational: bool, tick_ns: u64) -> Vec<Option
             Step::Requeue(i) => {
                 if let Some((name, rq)) = nth(&issued, i) {
                     q.requeue(rq, now);
-                    m.list.push_front(m.known[&name]);
+                    m.list.push_front(Listed { given_back: true, ..m.known[&name] });
                     issued.remove(&name);
                     queued.insert(name, rq);
                 }

@@ -105,7 +105,15 @@ impl Sys {
             return Ok(0);
         }
         if open.flags.direct {
-            self.direct(DirectIo { op: Op::Read, file: open.file, offset, bytes, ioprio: None }).await?;
+            self.direct(DirectIo {
+                op: Op::Read,
+                file: open.file,
+                offset,
+                bytes,
+                ioprio: None,
+                through: false,
+            })
+            .await?;
         } else {
             let mut readahead = open.readahead;
             self.read_file(open.file, offset, bytes, &mut readahead).await;
@@ -128,7 +136,15 @@ impl Sys {
             return Ok(0);
         }
         if open.flags.direct {
-            self.direct(DirectIo { op: Op::Write, file: open.file, offset, bytes, ioprio: None }).await?;
+            self.direct(DirectIo {
+                op: Op::Write,
+                file: open.file,
+                offset,
+                bytes,
+                ioprio: None,
+                through: false,
+            })
+            .await?;
         } else {
             self.write_file(open.file, offset, bytes).await?;
         }
@@ -298,7 +314,7 @@ impl Sys {
         let file = open.file;
         let size = self.size(file);
         let bytes = if op == Op::Read { bytes.min(size.saturating_sub(offset)) } else { bytes };
-        self.submit_direct(DirectIo { op, file, offset, bytes, ioprio: None }).await
+        self.submit_direct(DirectIo { op, file, offset, bytes, ioprio: None, through: false }).await
     }
 
     fn open_file(&self, fd: Fd) -> Result<OpenFile, Errno> {

@@ -1,6 +1,6 @@
 //! Direct I/O: past the page cache, straight between program and device.
 
-use fairlift_core::{IoPrio, Op};
+use fairlift_core::{Flags, IoPrio, Op};
 
 use super::bio::Kind;
 use super::files::{FileId, Run};
@@ -21,6 +21,9 @@ pub struct DirectIo {
     pub bytes: u64,
     /// A priority of its own.
     pub ioprio: Option<IoPrio>,
+    /// Done only when it is on the medium (a write through O_DSYNC with asynchronous I/O). Kernels before blk-mq know no such
+    /// write and ignore it.
+    pub through: bool,
 }
 
 impl Sys {
@@ -39,7 +42,11 @@ impl Sys {
         for run in self.direct_runs(&direct) {
             let flags = {
                 let rules = &self.machine.borrow().kernel.rules;
-                if io.op == Op::Read { rules.direct_read } else { rules.direct_write }
+                match io.op {
+                    Op::Read => rules.direct_read,
+                    _ if io.through && rules.blk_mq => rules.direct_write.or(Flags::FUA),
+                    _ => rules.direct_write,
+                }
             };
             self.submit_run(op, Kind { ioprio: io.ioprio, ..Kind::new(io.op, flags) }, run).await;
         }

@@ -3,18 +3,18 @@
 //! fio counts *submission latency* from the start of the call to the hand-over and *completion latency* from there until the
 //! I/O is collected; for synchronous engines the whole call is completion latency.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use fairlift_core::{IoPrio, Op};
-use fairlift_fio::offsets::{IoKind, Stream};
+use fairlift_fio::offsets::{IoKind, Rng, Stream};
 use fairlift_fio::{Direction, ExitWhat, Expansion, FileInfo, Job, OpenSync};
 
-use super::pace::{Pace, Pause};
+use super::pace::{Pace, Turn};
 use fairlift_core::collections::Id;
 
 use crate::engine::{OpDone, Signal, Simulation, Sys, TaskId};
-use crate::kernel::{DirectIo, FileId, Layout, NoSpace, ReadaheadState};
+use crate::kernel::{Advice, DirectIo, Errno, FileId, Layout, NoSpace, ReadaheadState};
 use crate::result::JobResult;
 
 /// How job files are put onto the simulated computer.
@@ -85,16 +85,18 @@ pub fn spawn(
     let streams = streams(simulation, jobs, expansion, options)?;
     let files = create_files(simulation, jobs, expansion, &streams, options)?;
     let ended: Vec<Signal> = expansion.processes.iter().map(|_| Signal::new()).collect();
-    let stop: Rc<RefCell<Vec<u32>>> = Rc::default();
+    let states: Rc<[Cell<State>]> = vec![Cell::new(State::Waiting); expansion.processes.len()].into();
+    let now = simulation.with_machine(|m| m.now());
     for (number, (process, stream)) in expansion.processes.iter().zip(streams).enumerate() {
         let job = &jobs[process.job];
         let wait_for = earlier(jobs, expansion, number).map(|p| ended[p].clone()).collect();
         let mut task = Process {
             job: job.clone(),
+            pace: Pace::new(job, stream.seeds()),
+            priorities: stream.seeds().command_priority(),
             stream,
             files: process.files.iter().map(|f| files[*f]).collect(),
-            readahead: vec![ReadaheadState::default(); process.files.len()],
-            pace: Pace::new(job, options.entropy ^ u64::from(process.thread_number)),
+            readahead: vec![ReadaheadState::new(advice(job)); process.files.len()],
             result: JobResult {
                 name: job.name.clone(),
                 group_id: job.schedule.group_id,
@@ -107,21 +109,22 @@ pub fn spawn(
             limit_ns: nonzero(job.schedule.runtime_us * 1000),
             flight: Vec::new(),
             in_flight: 0,
-            stop: Rc::clone(&stop),
+            number,
+            states: Rc::clone(&states),
         };
-        let (delay_ns, done) = (process.start_delay_us * 1000, ended[number].clone());
+        let groups = exits_with(jobs, expansion, number);
+        // fio counts the delay from its own start, not from the end of those the process waited for.
+        let (start_ns, done) = (now + process.start_delay_us * 1000, ended[number].clone());
         let (reports, initial) = (results.clone(), task.result.clone());
         let id = simulation.spawn(priority(job), move |sys| async move {
             let before: Vec<Signal> = wait_for;
             for signal in &before {
                 signal.wait(&sys).await;
             }
-            sys.sleep(delay_ns).await;
+            sys.sleep_until(start_ns).await;
             task.run(&sys).await;
-            task.result.ended_ns = sys.now();
-            if task.job.schedule.exit_what != ExitWhat::None {
-                task.stop.borrow_mut().push(task.job.schedule.group_id);
-            }
+            task.result.ended_ns = task.result.started_ns.max(sys.now());
+            task.end_others(&groups);
             reports.0.borrow_mut()[number].1 = task.result;
             done.raise(&sys);
         });
@@ -146,12 +149,37 @@ fn earlier<'a>(jobs: &'a [Job], expansion: &'a Expansion, number: usize) -> impl
     })
 }
 
+/// The processes that may have to end when `number` does, by its `exitall`.
+fn exits_with(jobs: &[Job], expansion: &Expansion, number: usize) -> Vec<usize> {
+    let of = |p: usize| &jobs[expansion.processes[p].job].schedule;
+    let mine = of(number);
+    (0..expansion.processes.len())
+        .filter(|p| match mine.exit_what {
+            ExitWhat::None => false,
+            ExitWhat::Group => of(*p).group_id == mine.group_id,
+            ExitWhat::Stonewall | ExitWhat::All => true,
+        })
+        .collect()
+}
+
 fn priority(job: &Job) -> IoPrio {
-    match job.priority {
-        Some(p) if p.class == 1 => IoPrio::RealTime(p.level),
-        Some(p) if p.class == 3 => IoPrio::Idle,
-        Some(p) => IoPrio::BestEffort(p.level),
-        None => IoPrio::DEFAULT,
+    job.priority.map_or(IoPrio::DEFAULT, |p| ioprio(p.class, p.level))
+}
+
+fn ioprio(class: u8, level: u8) -> IoPrio {
+    match class {
+        1 => IoPrio::RealTime(level),
+        3 => IoPrio::Idle,
+        _ => IoPrio::BestEffort(level),
+    }
+}
+
+/// What fio tells the kernel when it opens a file.
+fn advice(job: &Job) -> Advice {
+    match (job.preparation.fadvise, job.access.random) {
+        (false, _) => Advice::Normal,
+        (true, false) => Advice::Sequential,
+        (true, true) => Advice::Random,
     }
 }
 
@@ -180,35 +208,42 @@ fn create_files(
     streams: &[Stream],
     options: &Options,
 ) -> Result<Vec<FileId>, SetupError> {
-    let create = |(index, info): (usize, &FileInfo)| {
-        let mut bytes = 0;
-        let mut laid_out = !options.fresh_files;
-        let mut user = String::new();
-        for (process, stream) in expansion.processes.iter().zip(streams) {
-            let spaces = process.files.iter().zip(stream.files()).filter(|(f, _)| **f == index);
-            let job = &jobs[process.job];
-            for (_, space) in spaces {
-                bytes = bytes.max(space.total_bytes);
-                laid_out |= job.access.reads || job.preparation.overwrite;
-                user.clone_from(&job.name);
-            }
+    /// What a file's users need of it.
+    #[derive(Clone, Copy)]
+    struct Need {
+        bytes: u64,
+        laid_out: bool,
+        last_job: usize,
+    }
+    let mut needs =
+        vec![Need { bytes: 0, laid_out: !options.fresh_files, last_job: 0 }; expansion.files.len()];
+    for (process, stream) in expansion.processes.iter().zip(streams) {
+        let job = &jobs[process.job];
+        for (file, space) in process.files.iter().zip(stream.files()) {
+            let need = &mut needs[*file];
+            need.bytes = need.bytes.max(space.total_bytes);
+            need.laid_out |= job.access.reads || job.preparation.overwrite;
+            need.last_job = process.job;
         }
-        let layout = match (info.device, laid_out) {
+    }
+    let create = |(info, need): (&FileInfo, Need)| {
+        let layout = match (info.device, need.laid_out) {
             (true, _) => Layout::Device,
             (false, true) => Layout::Preallocated,
             (false, false) => Layout::Fresh,
         };
         simulation
-            .with_machine(|m| m.kernel.create_file(&info.path, bytes, layout))
-            .map_err(|space| SetupError::NoSpace { job: user, space })
+            .with_machine(|m| m.kernel.create_file(&info.path, need.bytes, layout))
+            .map_err(|space| SetupError::NoSpace { job: jobs[need.last_job].name.clone(), space })
     };
-    expansion.files.iter().enumerate().map(create).collect()
+    expansion.files.iter().zip(needs).map(create).collect()
 }
 
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     direction: Direction,
     bytes: u64,
+    started_ns: u64,
     issued_ns: u64,
 }
 
@@ -216,7 +251,8 @@ struct InFlight {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Io(FileIo),
-    Sync(FileId),
+    /// With `true`, only the data (fdatasync).
+    Sync(FileId, bool),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -230,19 +266,31 @@ struct FileIo {
 }
 
 impl FileIo {
-    fn direct(&self) -> DirectIo {
+    fn direct(&self, ioprio: Option<IoPrio>, through: bool) -> DirectIo {
         let op = match self.direction {
             Direction::Read => Op::Read,
             Direction::Write => Op::Write,
             Direction::Trim => Op::Discard,
         };
-        DirectIo { op, file: self.file, offset: self.offset, bytes: self.bytes, ioprio: None }
+        DirectIo { op, file: self.file, offset: self.offset, bytes: self.bytes, ioprio, through }
     }
+}
+
+/// Where a process is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// For its start delay, or for others.
+    Waiting,
+    Running,
+    /// Told to end by somebody's `exitall`.
+    Stopped,
 }
 
 struct Process {
     job: Job,
     stream: Stream,
+    /// Which I/Os get a priority of their own.
+    priorities: Rng,
     files: Vec<FileId>,
     readahead: Vec<ReadaheadState>,
     pace: Pace,
@@ -251,8 +299,10 @@ struct Process {
     /// By operation number.
     flight: Vec<Option<InFlight>>,
     in_flight: u32,
-    /// Groups whose `exitall` was called.
-    stop: Rc<RefCell<Vec<u32>>>,
+    /// Its place in `states`.
+    number: usize,
+    /// Of all processes.
+    states: Rc<[Cell<State>]>,
 }
 
 impl Process {
@@ -267,7 +317,10 @@ impl Process {
             }
         }
         self.begin(sys.now());
-        if self.job.submission.depth > 1 && self.job.submission.direct {
+        if self.state() == State::Waiting {
+            self.states[self.number].set(State::Running);
+        }
+        if self.depth() > 1 && self.job.submission.direct {
             self.run_queued(sys).await;
         } else {
             self.run_one_by_one(sys).await;
@@ -286,12 +339,42 @@ impl Process {
         self.pace.start(now);
     }
 
-    /// The next I/O, while time and amount allow one.
-    fn next_io(&mut self, now: u64) -> Option<Step> {
-        if self.limit_ns.is_some_and(|limit| now >= limit) || self.is_stopped() {
+    /// I/Os in flight at most. Helper threads (`io_submit_mode=offload`) keep the depth up for any engine.
+    fn depth(&self) -> u32 {
+        let submission = &self.job.submission;
+        if submission.offload { submission.iodepth } else { submission.depth }
+    }
+
+    fn state(&self) -> State {
+        self.states[self.number].get()
+    }
+
+    fn is_over(&self, now: u64) -> bool {
+        self.limit_ns.is_some_and(|limit| now >= limit) || self.state() == State::Stopped
+    }
+
+    /// `exitall`: this process has ended, so do those `others`; with `exit_what=stonewall` only those that run already.
+    fn end_others(&self, others: &[usize]) {
+        let running_only = self.job.schedule.exit_what == ExitWhat::Stonewall;
+        for state in others.iter().map(|p| &self.states[*p]) {
+            if !running_only || state.get() == State::Running {
+                state.set(State::Stopped);
+            }
+        }
+    }
+
+    /// The next I/O, while time and amount allow one. Waits for its turn if there is a rate.
+    async fn next_io(&mut self, sys: &Sys) -> Option<Step> {
+        if self.is_over(sys.now()) {
             return None;
         }
-        let io = self.stream.next()?;
+        // The clock chooses the direction of a mixed job; any other job may first have to sync, which no rate holds up.
+        let mixed = self.job.access.mixed();
+        let direction = if mixed { self.wait_for_turn(sys).await? } else { None };
+        let io = self.stream.next_in(direction)?;
+        if !mixed && matches!(io.kind, IoKind::Data(_)) {
+            self.wait_for_turn(sys).await?;
+        }
         let file = self.files[io.file];
         Some(match io.kind {
             IoKind::Data(direction) => Step::Io(FileIo {
@@ -301,69 +384,135 @@ impl Process {
                 offset: io.offset_bytes,
                 bytes: io.length_bytes,
             }),
-            IoKind::Sync | IoKind::DataSync => Step::Sync(file),
+            IoKind::Sync => Step::Sync(file, false),
+            IoKind::DataSync => Step::Sync(file, true),
         })
     }
 
-    fn is_stopped(&self) -> bool {
-        let stop = self.stop.borrow();
-        !stop.is_empty()
-            && match self.job.schedule.exit_what {
-                ExitWhat::Group => stop.contains(&self.job.schedule.group_id),
-                _ => true,
+    /// Wait until the rates allow an I/O; in which direction, if only one. `None`: the job is over before that.
+    async fn wait_for_turn(&mut self, sys: &Sys) -> Option<Option<Direction>> {
+        match self.pace.turn(sys.now()) {
+            Turn::Go(direction) => Some(direction),
+            Turn::WaitUntil(due, direction) => {
+                self.pause_until(sys, due, !self.job.submission.offload).await;
+                (!self.is_over(sys.now())).then_some(direction)
             }
+        }
+    }
+
+    /// Sleep, at most until the runtime is up. What is in flight is let end first (`drain`), as fio does before any sleep of
+    /// its own.
+    async fn pause_until(&mut self, sys: &Sys, until: u64, drain: bool) {
+        if self.in_flight > 0 {
+            // The sleep is the program's: what it submitted is not held back meanwhile.
+            sys.close_plug();
+            sys.unplug();
+        }
+        if drain {
+            self.collect(sys, self.in_flight).await;
+        }
+        sys.sleep_until(self.limit_ns.map_or(until, |limit| until.min(limit))).await;
+    }
+
+    /// Think, if it is time to.
+    async fn think(&mut self, sys: &Sys) {
+        if self.pace.thinks(sys.now()) {
+            self.pause_until(sys, sys.now(), true).await;
+            let pause = self.pace.pause(sys.now());
+            self.pause_until(sys, sys.now() + pause, true).await;
+        }
+    }
+
+    /// The priority of the next I/O, if it gets one of its own (`cmdprio_*`).
+    fn command_priority(&mut self, direction: Direction, bytes: u64) -> Option<IoPrio> {
+        let commands = &self.job.command_priority;
+        if commands.is_off() || direction == Direction::Trim {
+            return None;
+        }
+        let d = direction.index();
+        let split = commands.split[d].iter().find(|(size, ..)| *size == bytes);
+        let (percent, own) = match split {
+            Some((_, percent, own)) => (*percent, *own),
+            None if commands.split[d].is_empty() => (commands.percent[d], None),
+            None => (0, None),
+        };
+        let chosen = percent > 0 && (percent >= 100 || self.priorities.between(0, 99) < u64::from(percent));
+        let (class, level) = own.map_or((commands.class[d], commands.level[d]), |p| (p.class, p.level));
+        chosen.then(|| ioprio(class, level))
     }
 
     // ---- depth 1 ----------------------------------------------------------------------------------------------------------
 
     async fn run_one_by_one(&mut self, sys: &Sys) {
-        while let Some(step) = self.next_io(sys.now()) {
+        while let Some(step) = self.next_io(sys).await {
             let io = match step {
                 Step::Io(io) => io,
-                Step::Sync(file) => {
-                    self.sync(sys, file).await;
+                Step::Sync(file, data_only) => {
+                    self.sync(sys, file, data_only).await;
                     continue;
                 }
             };
-            if let Pause::DrainUntil(at) = self.pace.before_issue(io.direction, sys.now()) {
-                sys.sleep_until(at).await;
-            }
             self.pace.issued(io.direction, io.bytes);
             let started = sys.now();
             sys.sleep(sys.cpu_per_io_ns()).await;
             self.transfer(sys, &io).await;
-            self.record(io.direction, io.bytes, started, sys.now());
-            self.pace.completed();
-            if let Pause::DrainFor(ns) = self.pace.think(sys.now()) {
-                sys.sleep(ns).await;
+            self.record(
+                &InFlight {
+                    direction: io.direction,
+                    bytes: io.bytes,
+                    started_ns: started,
+                    issued_ns: started,
+                },
+                sys.now(),
+            );
+            if started >= self.result.started_ns {
+                self.result.count_depth(1);
             }
+            self.pace.completed();
+            self.think(sys).await;
         }
+    }
+
+    /// A full file system ends the process.
+    fn end_on_error<T>(&self, result: Result<T, Errno>) -> Option<T> {
+        if result.is_err() {
+            self.states[self.number].set(State::Stopped);
+        }
+        result.ok()
+    }
+
+    /// Must `io` be on the medium before it is done (O_SYNC)?
+    fn syncs(&self, io: &FileIo) -> bool {
+        self.job.durability.open_sync != OpenSync::None && io.direction == Direction::Write
     }
 
     /// One synchronous I/O.
     async fn transfer(&mut self, sys: &Sys, io: &FileIo) {
-        let sync = self.job.durability.open_sync != OpenSync::None && io.direction == Direction::Write;
         match (self.job.submission.direct, io.direction) {
             (false, Direction::Read) => {
                 let mut ra = self.readahead[io.slot];
                 sys.read_file(io.file, io.offset, io.bytes, &mut ra).await;
                 self.readahead[io.slot] = ra;
             }
-            (false, Direction::Write) => sys.write_file(io.file, io.offset, io.bytes).await,
+            (false, Direction::Write) => {
+                let written = sys.write_file(io.file, io.offset, io.bytes).await;
+                self.end_on_error(written);
+            }
             _ => {
-                sys.direct(io.direct()).await;
+                let done = sys.direct(io.direct(None, false)).await;
+                self.end_on_error(done);
             }
         }
-        if sync {
-            sys.sync_file(io.file).await;
+        if self.syncs(io) {
+            sys.sync_file(io.file, self.job.durability.open_sync == OpenSync::DataSync).await;
         }
     }
 
     // ---- depth N ----------------------------------------------------------------------------------------------------------
 
     async fn run_queued(&mut self, sys: &Sys) {
-        let (depth, low) =
-            (self.job.submission.depth, self.job.submission.low.clamp(1, self.job.submission.depth));
+        let depth = self.depth();
+        let low = self.job.submission.low.clamp(1, depth);
         let batch = self.job.submission.batch.clamp(1, depth);
         let mut more = true;
         loop {
@@ -377,10 +526,7 @@ impl Process {
             }
             let wanted = self.job.submission.batch_complete_min.clamp(1, self.in_flight.max(1));
             self.collect(sys, wanted).await;
-            if let Pause::DrainFor(ns) = self.pace.think(sys.now()) {
-                self.collect(sys, self.in_flight).await;
-                sys.sleep(ns).await;
-            }
+            self.think(sys).await;
         }
     }
 
@@ -389,10 +535,10 @@ impl Process {
         sys.open_plug();
         let mut more = true;
         for _ in 0..count {
-            let io = match self.next_io(sys.now()) {
+            let io = match self.next_io(sys).await {
                 Some(Step::Io(io)) => io,
-                Some(Step::Sync(file)) => {
-                    self.sync(sys, file).await;
+                Some(Step::Sync(file, data_only)) => {
+                    self.sync(sys, file, data_only).await;
                     continue;
                 }
                 None => {
@@ -400,14 +546,8 @@ impl Process {
                     break;
                 }
             };
-            if let Pause::DrainUntil(at) = self.pace.before_issue(io.direction, sys.now()) {
-                sys.close_plug();
-                sys.unplug();
-                self.collect(sys, self.in_flight).await;
-                sys.sleep_until(at).await;
-                sys.open_plug();
-            }
             self.submit(sys, &io).await;
+            self.think(sys).await;
         }
         sys.close_plug();
         sys.unplug();
@@ -418,7 +558,9 @@ impl Process {
         self.pace.issued(io.direction, io.bytes);
         let started = sys.now();
         sys.sleep(sys.cpu_per_io_ns()).await;
-        let op = sys.submit_direct(io.direct()).await;
+        let ioprio = self.command_priority(io.direction, io.bytes);
+        let submitted = sys.submit_direct(io.direct(ioprio, self.syncs(io))).await;
+        let Some(op) = self.end_on_error(submitted) else { return };
         let issued_ns = sys.now();
         if started >= self.result.started_ns {
             self.result.transfers[io.direction.index()].slat.record(issued_ns - started);
@@ -427,8 +569,12 @@ impl Process {
         if number >= self.flight.len() {
             self.flight.resize(number + 1, None);
         }
-        self.flight[number] = Some(InFlight { direction: io.direction, bytes: io.bytes, issued_ns });
+        self.flight[number] =
+            Some(InFlight { direction: io.direction, bytes: io.bytes, started_ns: started, issued_ns });
         self.in_flight += 1;
+        if started >= self.result.started_ns {
+            self.result.count_depth(self.in_flight);
+        }
     }
 
     /// Wait until at least `wanted` I/Os are done, and take all that are.
@@ -444,36 +590,39 @@ impl Process {
         }
     }
 
+    /// An I/O was collected at `now`. (Helper threads notice its end at once.)
     fn finish(&mut self, done: OpDone, now: u64) {
+        let now = if self.job.submission.offload { done.at_ns } else { now };
         let Some(io) = self.flight.get_mut(done.op.number()).and_then(Option::take) else { return };
         self.in_flight -= 1;
         self.pace.completed();
-        self.record(io.direction, io.bytes, io.issued_ns, now);
+        self.record(&io, now);
     }
 
     // ---- accounts ---------------------------------------------------------------------------------------------------------
 
-    fn record(&mut self, direction: Direction, bytes: u64, since: u64, now: u64) {
+    fn record(&mut self, io: &InFlight, now: u64) {
         // Nothing that ends within the ramp time counts; what spans its end does, as in fio.
         if now < self.result.started_ns {
             return;
         }
         self.result.ended_ns = now;
-        let transfer = &mut self.result.transfers[direction.index()];
-        transfer.clat.record(now - since);
-        transfer.add(bytes, now - self.result.started_ns);
+        let transfer = &mut self.result.transfers[io.direction.index()];
+        transfer.clat.record(now - io.issued_ns);
+        transfer.lat.record(now - io.started_ns);
+        transfer.add(io.bytes, now - self.result.started_ns);
     }
 
     async fn sync_all(&mut self, sys: &Sys) {
         for file in self.files.clone() {
-            self.sync(sys, file).await;
+            self.sync(sys, file, false).await;
         }
     }
 
-    async fn sync(&mut self, sys: &Sys, file: FileId) {
+    async fn sync(&mut self, sys: &Sys, file: FileId, data_only: bool) {
         let started = sys.now();
         sys.sleep(sys.cpu_per_io_ns()).await;
-        sys.sync_file(file).await;
+        sys.sync_file(file, data_only).await;
         if sys.now() >= self.result.started_ns {
             self.result.sync.record(sys.now() - started);
         }

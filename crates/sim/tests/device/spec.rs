@@ -130,6 +130,12 @@ fn errors_name_file_line_word_and_the_nearest_right_one() {
             assert!(error.contains(part), "{changes:?} gives {error:?} without {part:?}");
         }
     }
+    let misspelled = error(
+        "model = \"null\"\nsectors = 8\nlatncy_ns = 5\n[limits]\nqueue_depth = 1\nmax_kib = 4\nmax_segments = 1\n",
+    );
+    assert!(
+        misspelled.contains("\"latency_ns\" is missing") && misspelled.contains("line 3 has \"latncy_ns\"")
+    );
     assert!(error("").contains("\"model\" is missing"));
     assert!(error("model = \"dsk\"").contains("did you mean \"disk\"?"));
     let unknown = error("based_on = \"sata7200\"\n");

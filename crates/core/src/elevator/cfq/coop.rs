@@ -35,26 +35,18 @@ impl Cfq {
         let tree = &self.positions[usize::from(self.queue(id).level)];
         let ahead = tree.lower_bound(&self.places, self.head);
         let behind = match ahead {
+            // Nothing can be nearer than right here.
+            Some(ahead) if self.places.key(ahead) == self.head => None,
             Some(ahead) => tree.prev(&self.places, ahead),
             None => tree.last(&self.places),
         };
-        let distance = |q: QueueId| {
-            let next = self.queue(q).next.filter(|_| q != id)?;
-            Some((requests[next].sector, requests[next].sector.abs_diff(self.head)))
-        };
-        let a = ahead.and_then(|q| distance(q).map(|d| (q, d)));
-        let b = behind.and_then(|q| distance(q).map(|d| (q, d)));
-        let (nearest, (sector, _)) = match (a, b) {
-            (Some(a), Some(b)) => {
-                if a.1.1 <= b.1.1 {
-                    a
-                } else {
-                    b
-                }
-            }
+        let distance = |q: QueueId| self.places.key(q).abs_diff(self.head);
+        let nearest = match (ahead, behind) {
+            (Some(a), Some(b)) if distance(b) < distance(a) => b,
             (a, b) => a.or(b)?,
         };
-        self.is_close(sector).then_some(nearest)
+        let next = self.queue(nearest).next.filter(|_| nearest != id)?;
+        self.is_close(requests[next].sector).then_some(nearest)
     }
 
     /// A queue to serve instead of idling on `id`, which has run dry.
@@ -111,6 +103,10 @@ impl Cfq {
                 return;
             }
             end = next;
+        }
+        // Contexts may join the overflow queue at any time: they could not be counted in advance.
+        if id == QueueId::OVERFLOW || end == QueueId::OVERFLOW {
+            return;
         }
         let (mine, theirs) = (self.queue(id).users, self.queue(end).users);
         if mine == 0 || theirs == 0 || end == id || self.queue(end).merge_into.is_some() {

@@ -51,7 +51,9 @@
 //!
 //! **Not modelled**: the boost for holders of file system locks; several groups; a request's own ioprio (as in these
 //! kernels the context's decides); the delay of a small request on an idle device for merging (plugging belongs to
-//! [`crate::queue`]); chains of more than 8 merges are refused. When `rq` absorbs the queue's next request, it is next in both profiles.
+//! [`crate::queue`]). Deviations made for bounded work: chains of more than 8 merges are refused, and so is merging the
+//! overflow queue; with no queue left for a split the contexts stay together. When a request absorbs its queue's next
+//! one it is next itself, in both profiles (2.6.31 would weigh the neighbours anew).
 
 mod choose;
 mod coop;
@@ -76,7 +78,7 @@ use idle::DepthProbe;
 use profile::{
     Arrival, Cooperators, DeadlineFrom, Depth, NeighboursFrom, Profile, Quantum, Ramp, Seeks, Trees,
 };
-use queue::{ContextState, Kind, Queue, QueueId, Residual, TREES};
+use queue::{ContextState, Kind, Queue, QueueId, Residual, TREES, Turn};
 use workload::Workload;
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -254,6 +256,8 @@ impl Cfq {
     /// The time in clock units, after what the idle timer had to do up to it.
     #[inline]
     fn enter(&mut self, env: &Env<'_>) -> u64 {
+        #[cfg(test)]
+        self.check();
         let now = self.clock.at(env.now);
         if let Some(due) = self.timer.filter(|due| now >= *due) {
             self.timer_ran_out(env.requests, due);
@@ -472,8 +476,14 @@ impl Elevator for Cfq {
 
     fn drain(&mut self, env: &mut Env<'_>) -> Option<RequestId> {
         let now = self.enter(env);
-        if self.profile.trees == Trees::Workloads || self.queued == 0 {
-            self.expire(env.requests, now, Residual::Drop);
+        match self.active {
+            Some(id) if self.profile.trees == Trees::Single && self.queued > 0 => {
+                // Expires last, but must be found.
+                if self.queue(id).is_busy() {
+                    self.place(id, now, Turn::InOrder);
+                }
+            }
+            _ => self.expire(env.requests, now, Residual::Drop),
         }
         let id = self.trees.iter().find_map(Tree::first)?;
         let rq = self.queue(id).next?;
@@ -566,7 +576,7 @@ impl Elevator for Cfq {
         self.unlink(env.requests, lost.owner, gone);
         if self.queue(lost.owner).is_empty() && self.active != Some(lost.owner) {
             self.leave_round(lost.owner);
-        } else {
+        } else if self.active != Some(lost.owner) {
             self.update_position(env.requests, lost.owner);
         }
         self.reap(env.requests, lost.owner, now);
@@ -650,13 +660,17 @@ impl Cfq {
             return;
         }
         let request = &env.requests[rq];
-        if !request.is_sync() || !queue.is_empty() || self.has_cooperator(env, id) {
+        if !request.is_sync() || !queue.is_empty() {
             return;
         }
         let no_idle = request.flags.contains(Flags::NOIDLE);
         let worth_it = match self.profile.trees {
-            Trees::Single => !no_idle,
+            // Looking for a cooperator costs most: last.
+            Trees::Single => !no_idle && queue.idle_window && !self.has_cooperator(env, id),
             Trees::Workloads => {
+                if self.has_cooperator(env, id) {
+                    return;
+                }
                 self.workload.wants_idle |= !no_idle;
                 self.workload.kind() == Kind::Sync || self.workload.wants_idle || self.busy == 1
             }

@@ -34,7 +34,10 @@ pub(super) const TREES: usize = 7;
 const IDLE_TREE: usize = 6;
 
 /// Not in any tree.
-const NOWHERE: u8 = u8::MAX;
+pub(super) const NOWHERE: u8 = u8::MAX;
+/// Busy, but in no tree: the active queue of [`Trees::Single`], which runs dry and gets its next request all the time
+/// and is filed anew when it expires anyway.
+pub(super) const ON_TURN: u8 = u8::MAX - 1;
 
 /// What kind of work a queue brings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,17 +75,17 @@ pub(super) struct Queue {
     /// Length of the longest chain of merges that ends here.
     pub(super) chain: u8,
     /// Taken from the pool?
-    taken: bool,
+    pub(super) taken: bool,
 
     // Its turn.
     /// Time part of its key in the service tree.
     key: i64,
     /// The service tree it waits in.
-    tree: u8,
+    pub(super) tree: u8,
     /// The position tree it is in: its level when it entered.
     pub(super) position: u8,
     /// Counted as a busy real-time queue?
-    counted_rt: bool,
+    pub(super) counted_rt: bool,
     /// No request completed yet since it became active: the slice has not begun.
     pub(super) slice_new: bool,
     pub(super) slice_end: u64,
@@ -399,41 +402,53 @@ impl Cfq {
         let requests = env.requests;
         let sector = requests[rq].sector;
         // At most one: the tree never holds two requests of one sector.
-        if let Some(alias) = self.queues[id.index()].sorted.find(&self.sectors, sector) {
+        if !self.queue(id).is_empty()
+            && let Some(alias) = self.queues[id.index()].sorted.find(&self.sectors, sector)
+        {
             self.take(requests, id, alias);
             env.dispatch.place(requests, alias, crate::elevator::Placement::Sorted);
         }
-        self.queues[id.index()].sorted.insert(&mut self.sectors, rq, sector);
+        let queue = &mut self.queues[id.index()];
+        queue.sorted.insert(&mut self.sectors, rq, sector);
         self.queued += 1;
-        if !self.queue(id).is_busy() {
+        let (busy, next) = (queue.is_busy(), queue.next);
+        let next = if next.is_none() { Some(rq) } else { self.best(requests, next, Some(rq), self.head) };
+        self.queue_mut(id).next = next;
+        if !busy {
             self.enter_round(id, now);
         }
-        let next = self.best(requests, self.queue(id).next, Some(rq), self.head);
-        self.queue_mut(id).next = next;
-        self.update_position(requests, id);
+        // The active queue is not looked for: it is filed when it expires.
+        if self.active != Some(id) {
+            self.update_position(requests, id);
+        }
     }
 
     /// Remove `rq` from `id` for the device.
     #[inline]
     pub(super) fn take(&mut self, requests: &Requests, id: QueueId, rq: RequestId) {
-        let next = self.next_after(requests, id, rq);
-        let sync = self.queue(id).sync;
-        self.queue_mut(id).next = next;
-        self.queue_mut(id).dispatched += 1;
-        self.in_flight[usize::from(sync)] += 1;
+        let next = if self.queue(id).sorted.len() == 1 { None } else { self.next_after(requests, id, rq) };
+        let queue = self.queue_mut(id);
+        queue.next = next;
+        queue.dispatched += 1;
+        let kind = usize::from(queue.sync);
+        self.in_flight[kind] += 1;
         self.unlink(requests, id, rq);
     }
 
     /// Forget `rq`, which is no longer `id`'s next one (or was its last).
+    #[inline]
     pub(super) fn unlink(&mut self, requests: &Requests, id: QueueId, rq: RequestId) {
         let queue = &mut self.queues[id.index()];
         queue.sorted.remove(&mut self.sectors, rq);
         queue.fifo.remove(&mut self.ages, rq);
         queue.meta_queued -= u32::from(requests[rq].flags.contains(Flags::META));
+        let (empty, filed) = (queue.is_empty(), queue.position != NOWHERE);
         self.held[rq.index()].queued = false;
         self.queued -= 1;
-        if self.queue(id).is_empty() {
-            self.leave_position(id);
+        if empty {
+            if filed {
+                self.leave_position(id);
+            }
             if self.profile.trees == Trees::Single {
                 self.leave_round(id);
             }
@@ -477,7 +492,11 @@ impl Cfq {
         match self.profile.trees {
             Trees::Single => {
                 self.busy += 1;
-                self.place(id, now, Turn::InOrder);
+                if self.active == Some(id) {
+                    self.queue_mut(id).tree = ON_TURN;
+                } else {
+                    self.place(id, now, Turn::InOrder);
+                }
             }
             // The group counts a queue only once it is in; see `slice_offset`.
             Trees::Workloads => {
@@ -488,9 +507,12 @@ impl Cfq {
     }
 
     pub(super) fn leave_round(&mut self, id: QueueId) {
-        let Some(tree) = self.trees.get_mut(usize::from(self.queues[id.index()].tree)) else { return };
-        tree.remove(&mut self.turns, id);
-        let queue = self.queue_mut(id);
+        let queue = &mut self.queues[id.index()];
+        match self.trees.get_mut(usize::from(queue.tree)) {
+            Some(tree) => tree.remove(&mut self.turns, id),
+            None if queue.tree == ON_TURN => {}
+            None => return,
+        }
         queue.tree = NOWHERE;
         let rt = core::mem::take(&mut queue.counted_rt);
         self.busy_rt -= u32::from(rt);
@@ -553,6 +575,7 @@ impl Cfq {
         queue.slice_new = true;
         self.timer = None;
         self.active = Some(id);
+        self.leave_position(id);
     }
 
     /// The active queue's turn is over.

@@ -46,18 +46,13 @@ pub(super) struct Heads {
 /// A sector's place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
+    pub(super) sector: u64,
     pub(super) heads: Heads,
     /// Angle at which it starts.
     pub(super) angle: u32,
-}
-
-/// A whole track.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Track {
-    pub(super) first_sector: u64,
-    pub(super) sectors: u32,
-    /// Place of its first sector.
-    pub(super) place: Place,
+    /// First sector behind its track.
+    pub(super) track_end: u64,
+    pub(super) sectors_per_track: u32,
 }
 
 impl Geometry {
@@ -123,23 +118,9 @@ impl Geometry {
         &self.zones
     }
 
-    /// The track of a sector. Sectors behind the end count as the last one.
-    #[inline]
-    pub(super) fn track(&self, sector: u64) -> Track {
-        self.locate(sector).0
-    }
-
-    /// The place of a sector.
+    /// The place of a sector. Sectors behind the end count as the last one.
     #[inline]
     pub(super) fn place(&self, sector: u64) -> Place {
-        let (track, within) = self.locate(sector);
-        // within < sectors per track, so the quotient is below a whole turn.
-        let turn = ((u64::from(within) << 32) / u64::from(track.sectors)) as u32;
-        Place { heads: track.place.heads, angle: track.place.angle.wrapping_add(turn) }
-    }
-
-    #[inline]
-    fn locate(&self, sector: u64) -> (Track, u32) {
         let sector = sector.min(self.sectors - 1);
         let index = self.zones.partition_point(|zone| zone.first_sector <= sector) - 1;
         let zone = &self.zones[index];
@@ -164,8 +145,16 @@ impl Geometry {
         let global = (zone.first_track as u32).wrapping_add(track);
         let angle =
             global.wrapping_mul(self.track_skew).wrapping_add(cylinder.wrapping_mul(self.cylinder_skew));
-        let place = Place { heads: Heads { cylinder, head }, angle };
-        (Track { first_sector: sector - u64::from(within), sectors: zone.sectors_per_track, place }, within)
+        // within < sectors per track, so the quotient is below a whole turn.
+        let turn = ((u64::from(within) << 32) / u64::from(zone.sectors_per_track)) as u32;
+        let track_end = sector - u64::from(within) + u64::from(zone.sectors_per_track);
+        Place {
+            sector,
+            heads: Heads { cylinder, head },
+            angle: angle.wrapping_add(turn),
+            track_end: track_end.min(self.sectors),
+            sectors_per_track: zone.sectors_per_track,
+        }
     }
 }
 

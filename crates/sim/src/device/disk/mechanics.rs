@@ -1,7 +1,7 @@
 //! Arm and platter: how long it takes to get to a sector and to read or write from there on.
 
 use super::geometry::{Geometry, Heads, Place, Rotation};
-use super::seek::SeekCurve;
+use super::seek::{SeekCurve, SeekFloor};
 
 /// The moving parts and their times.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub(crate) struct Mechanics {
     /// Added to every seek and head switch before a write.
     pub(super) write_settle_ns: u64,
     pub(super) head_switch_ns: u64,
+    /// Below the curves.
+    pub(super) seek_floor: SeekFloor,
 }
 
 /// Sectors passing under a head without interruption: a track, or its rest.
@@ -43,19 +45,26 @@ impl Mechanics {
         if time == 0 { 0 } else { time + self.write_settle_ns }
     }
 
+    /// A move from `from` to `to` takes at least this.
+    #[inline]
+    pub(super) fn move_floor_ns(&self, from: Heads, to: Heads) -> u64 {
+        self.seek_floor.ns(from.cylinder.abs_diff(to.cylinder))
+    }
+
     /// When the sector at `to` starts to pass under its head, for heads that leave `from` at `now`.
     #[inline]
-    pub(super) fn reach(&self, now: u64, from: Heads, to: Place, write: bool) -> u64 {
+    pub(super) fn reach(&self, now: u64, from: Heads, to: &Place, write: bool) -> u64 {
         let there = now + self.move_ns(from, to.heads, write);
         there + self.rotation.wait_ns(there, to.angle)
     }
 
-    /// Start at `sector`, which begins to pass at `at`, and go on to `end` over as many tracks as it takes. Gives
+    /// Read or write from `place` on, which begins to pass at `at`, up to `end`, over as many tracks as it takes. Gives
     /// the time it is done and the last run.
-    pub(super) fn transfer(&self, at: u64, sector: u64, end: u64, write: bool) -> (u64, Run) {
-        let mut run = self.run(at, sector);
+    #[inline]
+    pub(super) fn transfer(&self, at: u64, place: &Place, end: u64) -> (u64, Run) {
+        let mut run = self.run(at, place);
         while run.end < end {
-            match self.next_run(&run, write) {
+            match self.next_run(&run) {
                 Some(next) => run = next,
                 None => break,
             }
@@ -63,29 +72,27 @@ impl Mechanics {
         (self.passed_at(&run, end.min(run.end)), run)
     }
 
-    /// The run that starts with `sector` at time `at`.
+    /// The run that starts with `place` at time `at`.
     #[inline]
-    pub(super) fn run(&self, at: u64, sector: u64) -> Run {
-        let track = self.geometry.track(sector);
-        let end = (track.first_sector + u64::from(track.sectors)).min(self.geometry.sectors());
-        Run { first: sector, end, start_at: at, heads: track.place.heads, sectors_per_track: track.sectors }
+    pub(super) fn run(&self, at: u64, place: &Place) -> Run {
+        Run {
+            first: place.sector,
+            end: place.track_end,
+            start_at: at,
+            heads: place.heads,
+            sectors_per_track: place.sectors_per_track,
+        }
     }
 
-    /// The following track, reached by head switch or seek and the wait its skew is made for.
-    pub(super) fn next_run(&self, run: &Run, write: bool) -> Option<Run> {
+    /// The following track. Its skew was laid out for just this switch (of writes, too), so it always fits: the measured
+    /// WD 4 TB takes 1.8 ms for a random seek of one track and yet streams with a skew of 1.18 ms.
+    pub(super) fn next_run(&self, run: &Run) -> Option<Run> {
         if run.end >= self.geometry.sectors() {
             return None;
         }
-        let track = self.geometry.track(run.end);
-        let at = self.reach(self.passed_at(run, run.end), run.heads, track.place, write);
-        let end = (run.end + u64::from(track.sectors)).min(self.geometry.sectors());
-        Some(Run {
-            first: run.end,
-            end,
-            start_at: at,
-            heads: track.place.heads,
-            sectors_per_track: track.sectors,
-        })
+        let place = self.geometry.place(run.end);
+        let passed_at = self.passed_at(run, run.end);
+        Some(self.run(passed_at + self.rotation.wait_ns(passed_at, place.angle), &place))
     }
 
     /// When all sectors of the run before `end` have passed. `end` may lie behind the run: then as if the track went on.
@@ -107,8 +114,9 @@ impl Mechanics {
     /// Seek, rotation and transfer of one small access, and where the heads are then: the whole service of a
     /// spindle that is not looked into any deeper (an array's).
     pub(crate) fn access(&self, now: u64, arm: &mut Arm, sector: u64, sectors: u64) -> u64 {
-        let at = self.reach(now, arm.0, self.geometry.place(sector), false);
-        let (done, run) = self.transfer(at, sector, (sector + sectors).min(self.geometry.sectors()), false);
+        let place = self.geometry.place(sector);
+        let at = self.reach(now, arm.0, &place, false);
+        let (done, run) = self.transfer(at, &place, (sector + sectors).min(self.geometry.sectors()));
         arm.0 = run.heads;
         done
     }

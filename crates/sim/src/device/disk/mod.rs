@@ -85,6 +85,8 @@ struct Fill {
     promised_until: u64,
     /// When a command last profited.
     hit_at: u64,
+    /// When the run ends or the limit is reached; kept by [`Disk::set_fill`].
+    event_at: u64,
 }
 
 /// A rotational disk.
@@ -273,7 +275,7 @@ impl Disk {
         match self.phase {
             Phase::Idle => {
                 while fill.run.end < end {
-                    fill.run = self.mechanics.next_run(&fill.run, false)?;
+                    fill.run = self.mechanics.next_run(&fill.run)?;
                 }
             }
             // Others wait already: the stream must not hold them up.
@@ -285,7 +287,7 @@ impl Disk {
         fill.promised_until = fill.promised_until.max(read_at);
         fill.limit = fill.limit.max(self.fill_limit(end));
         fill.hit_at = now;
-        self.fill = Some(fill);
+        self.set_fill(fill);
         self.segments.touch(fill.segment);
         Some(read_at)
     }
@@ -303,9 +305,8 @@ impl Disk {
     fn used_up(&mut self, segment: usize, end: u64, now: u64) {
         self.segments.touch(segment);
         let limit = self.fill_limit(end);
-        if let Some(fill) = self.fill.as_mut().filter(|fill| fill.segment == segment) {
-            fill.limit = fill.limit.max(limit);
-            fill.hit_at = now;
+        if let Some(fill) = self.fill.filter(|fill| fill.segment == segment) {
+            self.set_fill(Fill { limit: fill.limit.max(limit), hit_at: now, ..fill });
             return;
         }
         let (_, last) = self.segments.range(segment);
@@ -313,16 +314,21 @@ impl Disk {
         let free = matches!(self.phase, Phase::Idle) && self.fill.is_none();
         if self.full == Some(segment) && half_used && free && last < limit {
             let place = self.mechanics.geometry.place(last);
-            let run = self.mechanics.run(self.mechanics.reach(now, self.heads, place, false), last);
-            self.fill = Some(Fill { segment, run, limit, promised_until: now, hit_at: now });
+            let run = self.mechanics.run(self.mechanics.reach(now, self.heads, &place, false), &place);
+            self.set_fill(Fill { segment, run, limit, promised_until: now, hit_at: now, event_at: 0 });
             self.full = None;
         }
     }
 
+    /// Read ahead as `fill` says.
+    fn set_fill(&mut self, fill: Fill) {
+        let event_at = self.mechanics.passed_at(&fill.run, fill.limit.min(fill.run.end));
+        self.fill = Some(Fill { event_at, ..fill });
+    }
+
     /// The end of a track, or of what is to be read, whichever comes first.
     fn fill_event(&self) -> Option<u64> {
-        let fill = self.fill.as_ref()?;
-        Some(self.mechanics.passed_at(&fill.run, fill.limit.min(fill.run.end)))
+        self.fill.as_ref().map(|fill| fill.event_at)
     }
 
     /// Go on to the next track, or stop.
@@ -330,8 +336,8 @@ impl Disk {
         let Some(fill) = self.fill else { return };
         if fill.limit > fill.run.end {
             self.segments.grow(fill.segment, fill.run.end);
-            if let Some(run) = self.mechanics.next_run(&fill.run, false) {
-                self.fill = Some(Fill { run, ..fill });
+            if let Some(run) = self.mechanics.next_run(&fill.run) {
+                self.set_fill(Fill { run, ..fill });
                 return;
             }
         }
@@ -348,12 +354,10 @@ impl Disk {
         }
     }
 
-    /// The sectors where a read needs no positioning, while reading ahead.
-    fn stream(&self, now: u64) -> Option<(u64, u64)> {
-        let fill = self.fill.as_ref()?;
-        let position = self.mechanics.position(&fill.run, now);
-        let (first, last) = self.segments.range(fill.segment);
-        Some((first, position.max(last) + u64::from(self.near_sectors())))
+    /// The sectors where a read needs no positioning, while reading ahead (and caught up).
+    fn stream(&self) -> Option<(u64, u64)> {
+        let (first, last) = self.segments.range(self.fill.as_ref()?.segment);
+        Some((first, last + u64::from(self.near_sectors())))
     }
 
     // ---- the heads ----
@@ -400,7 +404,7 @@ impl Disk {
         if let Some(fill) = self.fill {
             self.catch_up_fill(now, fill.run.end);
         }
-        let stream = self.stream(now);
+        let stream = self.stream();
         let situation = Situation {
             mechanics: &self.mechanics,
             now,
@@ -478,9 +482,9 @@ impl Disk {
     fn go(&mut self, target: &Candidate, job: Job, now: u64) {
         self.stop_fill(now);
         self.full = None;
-        let at = self.mechanics.reach(now, self.heads, target.place, target.write);
+        let at = self.mechanics.reach(now, self.heads, &target.place, target.write);
         let end = target.sector + u64::from(target.sectors);
-        let (until, run) = self.mechanics.transfer(at, target.sector, end, target.write);
+        let (until, run) = self.mechanics.transfer(at, &target.place, end);
         self.phase = Phase::Working { until, job, run };
     }
 
@@ -519,7 +523,7 @@ impl Disk {
         let segment = self.segments.take_up(sector, end);
         let limit = self.fill_limit(end);
         if limit > end {
-            self.fill = Some(Fill { segment, run, limit, promised_until: now, hit_at: now });
+            self.set_fill(Fill { segment, run, limit, promised_until: now, hit_at: now, event_at: 0 });
             if run.end <= end {
                 self.fill_next(now);
             }

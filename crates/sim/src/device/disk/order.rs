@@ -93,14 +93,18 @@ impl Policy {
         for (index, candidate) in candidates.iter().enumerate() {
             let streaming = !candidate.write
                 && at.stream.is_some_and(|(first, end)| candidate.sector >= first && candidate.sector <= end);
+            // Past the ageing time everything costs nothing: the oldest goes first.
+            let weight = (1.0 - (at.now - candidate.since.min(at.now)) as f64 * per_ns).max(0.0);
+            let floor = at.mechanics.move_floor_ns(at.heads, candidate.place.heads);
+            if !streaming && floor as f64 * weight > best.0 {
+                continue;
+            }
             let cost = if streaming {
                 0
             } else {
-                at.mechanics.reach(at.now, at.heads, candidate.place, candidate.write) - at.now
+                at.mechanics.reach(at.now, at.heads, &candidate.place, candidate.write) - at.now
             };
-            let weight = 1.0 - (at.now - candidate.since.min(at.now)) as f64 * per_ns;
-            // Past the ageing time everything costs nothing: the oldest goes first.
-            let cost = cost as f64 * weight.max(0.0);
+            let cost = cost as f64 * weight;
             if cost < best.0 || (cost == best.0 && candidate.number < best.1) {
                 best = (cost, candidate.number, Some(index));
             }

@@ -23,7 +23,7 @@ impl SeekCurve {
     }
 
     /// Time for `distance` cylinders; 0 for none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn ns(&self, distance: u32) -> u64 {
         if distance == 0 {
             return 0;
@@ -38,6 +38,39 @@ impl SeekCurve {
         };
         // The cast saturates: a line that goes on below zero gives 0.
         ns as u64
+    }
+}
+
+/// A lower bound of seek curves in one small table, so that the firmware's choice can pass over far candidates without
+/// a square root each.
+#[derive(Clone, Debug)]
+pub(super) struct SeekFloor {
+    shift: u32,
+    bounds: Box<[u32]>,
+}
+
+impl SeekFloor {
+    /// Below all of `curves` for any distance under `cylinders`, however they wind.
+    pub(super) fn new(curves: &[&SeekCurve], cylinders: u32) -> SeekFloor {
+        // At most 4,096 buckets.
+        let shift = (32 - cylinders.leading_zeros()).saturating_sub(12);
+        let shortest = |d| curves.iter().map(|curve| curve.ns(d)).min().unwrap_or(0);
+        let mut bounds = vec![0u32; (cylinders >> shift) as usize + 1];
+        let mut least = u64::MAX;
+        for (bucket, bound) in bounds.iter_mut().enumerate().rev() {
+            let first = (bucket as u32) << shift;
+            // Exact over every distance of the bucket: a measured curve may dip between any two points.
+            let within = (first..(first + (1 << shift)).min(cylinders)).map(shortest).min();
+            least = least.min(within.unwrap_or(u64::MAX));
+            *bound = u32::try_from(least).unwrap_or(u32::MAX);
+        }
+        SeekFloor { shift, bounds: bounds.into() }
+    }
+
+    /// No seek over `distance` cylinders takes less.
+    #[inline]
+    pub(super) fn ns(&self, distance: u32) -> u64 {
+        u64::from(self.bounds.get((distance >> self.shift) as usize).copied().unwrap_or(0))
     }
 }
 
@@ -86,6 +119,20 @@ mod tests {
         assert_eq!(curve.ns(0), 0);
         assert_eq!(curve.ns(100), 7_240_000);
         assert_eq!(curve.ns(1000), 16_000_000);
+    }
+
+    #[test]
+    fn the_floor_is_below_a_curve_that_dips_and_close_to_one_that_rises() {
+        let dips = SeekCurve::Table(vec![(1.0, 1.8e6), (13.0, 0.5e6), (20.0, 1.8e6), (90_000.0, 9e6)]);
+        let rises = SeekCurve::Lee { a: 33_623.0, b: 13.259, c: 0.8e6 };
+        for curve in [&dips, &rises] {
+            let floor = SeekFloor::new(&[curve], 100_000);
+            for d in 0..100_000 {
+                assert!(floor.ns(d) <= curve.ns(d), "{d}");
+            }
+            assert!(floor.ns(50_000) * 100 > curve.ns(50_000) * 99);
+        }
+        assert_eq!(SeekFloor::new(&[&dips], 100_000).ns(2), 0, "no distance, no time");
     }
 
     #[test]

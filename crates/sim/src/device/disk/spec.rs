@@ -4,7 +4,7 @@ use super::buffer::{Dirty, Segments};
 use super::geometry::{Geometry, Layout, Rotation};
 use super::mechanics::Mechanics;
 use super::order::{Order, Policy};
-use super::seek::SeekCurve;
+use super::seek::{SeekCurve, SeekFloor};
 use super::{Disk, Overheads, Settings};
 use crate::device::Limits;
 use crate::device::events::Rate;
@@ -66,10 +66,12 @@ impl DiskSpec {
             fua: fields.boolean("limits.fua")?,
             ..limits(fields, geometry.sectors())?
         };
+        let curves: Vec<&SeekCurve> = std::iter::once(&read_seek).chain(write_seek.as_ref()).collect();
         Ok(DiskSpec {
             limits,
             settings: Settings { overheads, link, policy, sticky_ns, write_cache, idle_ns },
             mechanics: Mechanics {
+                seek_floor: SeekFloor::new(&curves, geometry.cylinders()),
                 geometry,
                 rotation,
                 read_seek,

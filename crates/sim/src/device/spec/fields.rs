@@ -159,7 +159,16 @@ impl Fields {
     fn need(&mut self, path: &str, what: &str) -> Result<Value, SpecError> {
         match self.ask(path).cloned() {
             Some(value) => Ok(value),
-            None => Err(self.error(path, format!("\"{path}\" is missing: {what}"))),
+            None => {
+                // Perhaps it is there under a name that nobody asks for.
+                let likely = self.fields.iter().find(|(other, field)| {
+                    field.own && !field.asked && strsim::jaro_winkler(other, path) > 0.9
+                });
+                let hint = likely.map_or_else(String::new, |(other, field)| {
+                    format!("; line {} has \"{}\"", field.line, shown(other))
+                });
+                Err(self.error(path, format!("\"{path}\" is missing: {what}{hint}")))
+            }
         }
     }
 

@@ -253,7 +253,12 @@ impl Ext {
         task: TaskId,
     ) -> Option<(u64, u64)> {
         let has_room = |files: &Files| {
-            files.get(file).ext.as_ref().and_then(|inode| inode.window).filter(|window| window.next < window.end)
+            files
+                .get(file)
+                .ext
+                .as_ref()
+                .and_then(|inode| inode.window)
+                .filter(|window| window.next < window.end)
         };
         if has_room(files).is_none() {
             self.open_window(files, file, block, want, task)?;

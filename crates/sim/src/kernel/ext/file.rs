@@ -187,10 +187,8 @@ impl Sys {
             at += length;
         }
         let direct_end = (at * PAGE).clamp(offset, end);
-        let stamps = state
-            .ext
-            .as_ref()
-            .is_some_and(|inode| inode.stamp != ext.stamp(machine.now(), &kernel.rules));
+        let stamps =
+            state.ext.as_ref().is_some_and(|inode| inode.stamp != ext.stamp(machine.now(), &kernel.rules));
         (direct_end, allocate, direct_end > state.bytes, stamps)
     }
 }
@@ -217,7 +215,14 @@ impl Kernel {
         inode.is_some_and(|inode| std::mem::replace(&mut inode.stamp, stamp) != stamp)
     }
 
-    fn place(&mut self, file: FileId, block: u64, blocks: u64, task: TaskId, dirty: &mut Vec<u64>) -> Option<()> {
+    fn place(
+        &mut self,
+        file: FileId,
+        block: u64,
+        blocks: u64,
+        task: TaskId,
+        dirty: &mut Vec<u64>,
+    ) -> Option<()> {
         let Kernel { ext, files, .. } = self;
         ext.as_mut()?.place_blocks(files, file, block, blocks, task, dirty)
     }

@@ -78,7 +78,7 @@ impl Layout {
 
     /// Blocks at the start of `group` that no file can have.
     pub(super) fn reserved(&self, group: u64) -> u64 {
-        if group % self.flex != 0 {
+        if !group.is_multiple_of(self.flex) {
             return 0;
         }
         let (start, groups) = self.metadata_area(group);

@@ -98,7 +98,9 @@ mod tests {
 
     #[test]
     fn options_are_read_and_wrong_ones_named() {
-        let Ok(Filesystem::Ext(mount)) = Filesystem::parse("ext3", "data=writeback, barrier=1") else { panic!() };
+        let Ok(Filesystem::Ext(mount)) = Filesystem::parse("ext3", "data=writeback, barrier=1") else {
+            panic!()
+        };
         assert_eq!((mount.data, mount.barrier), (DataMode::Writeback, true));
         let Ok(Filesystem::Ext(mount)) = Filesystem::parse("ext4", "") else { panic!() };
         assert_eq!((mount.data, mount.barrier), (DataMode::Ordered, true));

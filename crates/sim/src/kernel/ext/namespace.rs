@@ -86,7 +86,11 @@ impl Sys {
             kernel.resize(file, 0);
             let Kernel { ext, files, .. } = kernel;
             if let Some(ext) = ext
-                && files.get(file).ext.as_ref().is_some_and(|inode| !inode.parent.is_empty() || inode.number > 0)
+                && files
+                    .get(file)
+                    .ext
+                    .as_ref()
+                    .is_some_and(|inode| !inode.parent.is_empty() || inode.number > 0)
             {
                 dirty.push(SUPERBLOCK);
                 ext.free_file(files, file, dirty);
@@ -130,7 +134,8 @@ impl Sys {
         // A file that replaces another is written at once, lest a crash leave neither (ext4 since 2.6.30).
         let flushes = {
             let kernel = &self.machine.borrow().kernel;
-            kernel.rules.ext4_flush_on_replace && kernel.ext.as_ref().is_some_and(|e| e.mount.kind == FsKind::Ext4)
+            kernel.rules.ext4_flush_on_replace
+                && kernel.ext.as_ref().is_some_and(|e| e.mount.kind == FsKind::Ext4)
         };
         if flushes {
             let flags = self.machine.borrow().kernel.rules.fsync_write;

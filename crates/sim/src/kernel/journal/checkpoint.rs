@@ -77,7 +77,9 @@ impl Sys {
             return journal.newest().map_or(Step::Nothing, Step::Commit);
         };
         journal.stats.checkpoints += 1;
-        if let Some(running) = journal.running.as_ref().filter(|t| oldest.iter().any(|b| t.metadata.contains(b))) {
+        if let Some(running) =
+            journal.running.as_ref().filter(|t| oldest.iter().any(|b| t.metadata.contains(b)))
+        {
             return Step::Commit(running.tid);
         }
         let dirty = |block: &u64| machine.kernel.cache.first_dirty(ext.bdev, *block..*block + 1, 1).is_some();

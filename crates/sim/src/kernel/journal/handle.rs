@@ -31,7 +31,8 @@ impl Sys {
                     let ext = machine.kernel.ext.as_mut()?;
                     let journal = &mut ext.journal;
                     if let Some(running) = &journal.running {
-                        let full = running.blocks() + credits > journal.log.blocks() / 4 && !running.metadata.is_empty();
+                        let full = running.blocks() + credits > journal.log.blocks() / 4
+                            && !running.metadata.is_empty();
                         if full && !running.locked {
                             journal.requested = journal.requested.max(running.tid);
                         }
@@ -65,7 +66,7 @@ impl Sys {
                 .await;
             match start {
                 Start::Started(handle) => return handle,
-                Start::NoRoom => self.make_log_room().await,
+                Start::NoRoom => Box::pin(self.make_log_room()).await,
             }
         }
     }
@@ -134,7 +135,8 @@ impl Sys {
             if journal.last_sync.replace(self.task) == Some(self.task) {
                 return;
             }
-            let age = journal.running.as_ref().filter(|t| t.tid == tid).map_or(u64::MAX, |t| now - t.started_ns);
+            let age =
+                journal.running.as_ref().filter(|t| t.tid == tid).map_or(u64::MAX, |t| now - t.started_ns);
             let average = journal.average_commit_ns.min(if jbd { tick_ns } else { 15_000_000 });
             match batching {
                 Batching::Tick => (batching, tick_ns),

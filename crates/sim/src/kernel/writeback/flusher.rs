@@ -148,7 +148,11 @@ impl Sys {
         while written < max && !(max == u64::MAX && self.held_back()) {
             let file = {
                 let cache = &self.machine.borrow().kernel.cache;
-                if max == u64::MAX && !cache.over_background() { None } else { cache.next_dirty_file(u64::MAX, end) }
+                if max == u64::MAX && !cache.over_background() {
+                    None
+                } else {
+                    cache.next_dirty_file(u64::MAX, end)
+                }
             };
             let Some(file) = file else { break };
             written += self.write_some(file, self.round_pages().min(max - written), Flags::NONE).await;

@@ -47,11 +47,8 @@ pub(crate) fn wake_flushers(machine: &mut Machine) {
 /// Start the kernel's writeback threads.
 pub(crate) fn start(simulation: &mut Simulation) {
     let pdflush = simulation.with_machine(|m| m.kernel.rules.writeback.pdflush);
-    let duties: &[flusher::Duty] = if pdflush {
-        &[flusher::Duty::Background, flusher::Duty::Periodic]
-    } else {
-        &[flusher::Duty::Both]
-    };
+    let duties: &[flusher::Duty] =
+        if pdflush { &[flusher::Duty::Background, flusher::Duty::Periodic] } else { &[flusher::Duty::Both] };
     for duty in duties {
         let task = simulation.spawn_daemon(IoPrio::DEFAULT, |sys| flusher::run(sys, *duty));
         simulation.with_machine(|m| {

@@ -27,8 +27,15 @@ impl Sys {
 
     /// Once over all files.
     async fn sync_pass(&self, bdev: Option<FileId>, wait: bool) {
-        let files: Vec<FileId> =
-            self.machine.borrow().kernel.cache.dirty_files().into_iter().filter(|f| Some(*f) != bdev).collect();
+        let files: Vec<FileId> = self
+            .machine
+            .borrow()
+            .kernel
+            .cache
+            .dirty_files()
+            .into_iter()
+            .filter(|f| Some(*f) != bdev)
+            .collect();
         let flusher = {
             let kernel = &self.machine.borrow().kernel;
             if kernel.rules.writeback.pdflush { None } else { kernel.writeback.threads.first().copied() }

@@ -1,0 +1,143 @@
+//! What there is to choose from: devices, schedulers, kernels.
+
+use std::fmt::Write as _;
+
+use fairlift_core::elevator::{Descriptor, ELEVATORS};
+use fairlift_core::tunable::Tunable;
+use fairlift_sim::device::{DeviceSpec, PRESETS};
+use fairlift_sim::kernel::version::VERSIONS;
+use fairlift_sim::scheduler::{default_of, find_elevator, range_of};
+
+use crate::error::Failure;
+use crate::grid::{WIDTH, length, padded, wrapped};
+
+/// The presets, or everything about one device.
+pub fn devices(name: Option<&str>) -> Result<String, Failure> {
+    let fail = |e: fairlift_sim::device::SpecError| Failure::new(e.message.clone()).at(e.origin);
+    if let Some(name) = name {
+        return Ok(DeviceSpec::load(name).map_err(fail)?.describe());
+    }
+    let mut rows = Vec::new();
+    for preset in PRESETS {
+        let spec = DeviceSpec::load(preset.name).map_err(fail)?;
+        let limits = spec.limits();
+        let size = format!("{:.0} GB, depth {}", limits.sectors as f64 * 512.0 / 1e9, limits.queue_depth);
+        rows.push(vec![preset.name.to_owned(), spec.model().to_owned(), size, preset.description.to_owned()]);
+    }
+    let mut out = columns(&["device", "model", "size", ""], &rows);
+    out.push_str("\n'fairlift devices NAME' shows every parameter of one; a file of your own can start from it (based_on).\n");
+    Ok(out)
+}
+
+/// The schedulers, or the tunables of one.
+pub fn schedulers(name: Option<&str>) -> Result<String, Failure> {
+    if let Some(name) = name {
+        return scheduler(name);
+    }
+    let rows: Vec<Vec<String>> = ELEVATORS
+        .iter()
+        .map(|d| {
+            let profiles = if d.profiles.is_empty() { "-".to_owned() } else { d.profiles.join(", ") };
+            let tunables = (d.tunables)("").len().to_string();
+            vec![d.name.to_owned(), profiles, tunables, d.about.to_owned()]
+        })
+        .collect();
+    let mut out = columns(&["scheduler", "profiles", "tunables", ""], &rows);
+    out.push_str("\n'fairlift schedulers NAME' shows the tunables of one.\n");
+    Ok(out)
+}
+
+fn scheduler(text: &str) -> Result<String, Failure> {
+    let (name, profile) = text.split_once('@').map_or((text, None), |(name, profile)| (name, Some(profile)));
+    let found = find_elevator(name).map_err(|e| Failure::of_scheduler(&e, ""))?;
+    if let Some(profile) = profile {
+        // Says what is wrong with a profile there is not.
+        fairlift_sim::scheduler::SchedulerSpec::parse(text, "").map_err(|e| Failure::of_scheduler(&e, ""))?;
+        return Ok(format!("{}: {}\n{}", found.name, found.about, profile_block(found, profile)));
+    }
+    let mut out = format!("{}: {}\n", found.name, found.about);
+    if found.profiles.is_empty() {
+        out.push_str(&profile_block(found, ""));
+    }
+    for profile in found.profiles {
+        out.push_str(&profile_block(found, profile));
+    }
+    Ok(out)
+}
+
+fn profile_block(found: &Descriptor, profile: &str) -> String {
+    let list = (found.tunables)(profile);
+    let mut out = String::new();
+    if !profile.is_empty() {
+        let kernels: Vec<_> = VERSIONS.iter().filter(|v| v.profile == profile).map(|v| v.version).collect();
+        let _ = write!(out, "\nprofile {profile}");
+        if !kernels.is_empty() {
+            let _ = write!(out, " (what --kernel {} implies)", kernels.join(" and "));
+        }
+        out.push_str("\n\n");
+    } else {
+        out.push('\n');
+    }
+    if list.is_empty() {
+        out.push_str("It has no tunables.\n");
+        return out;
+    }
+    let row = |t: &Tunable| vec![t.name.to_owned(), default_of(t), range_of(t), t.about.to_owned()];
+    out.push_str(&columns(&["tunable", "default", "range", ""], &list.iter().map(row).collect::<Vec<_>>()));
+    out
+}
+
+/// The kernel versions.
+pub fn kernels() -> String {
+    let mut out = String::new();
+    for rules in VERSIONS {
+        let tick = match rules.tick_ns {
+            0 => "exact clock".to_owned(),
+            ns => format!("jiffies of {} ms", ns as f64 / 1e6),
+        };
+        let block =
+            if rules.blk_mq { "blk-mq tags and task plugs" } else { "request pools and a queue plug" };
+        let writers = match rules.foreground_writeback {
+            true => "programs that dirty too much write it back themselves",
+            false => "programs that dirty too much sleep",
+        };
+        let cpu = format!(
+            "{} us of CPU per direct I/O, {} us per cached page",
+            rules.cpu_per_io_ns as f64 / 1e3,
+            rules.cpu_per_page_ns as f64 / 1e3
+        );
+        let _ = writeln!(out, "{}: {}", rules.version, rules.about);
+        let _ = writeln!(out, "  {block}; {tick}; elevators default to profile {}", rules.profile);
+        let _ = writeln!(out, "  {writers}; {cpu}");
+    }
+    out.push_str(
+        "\nThe default is the first. The CPU costs are stated constants of this lab, not measurements.\n",
+    );
+    out
+}
+
+/// Rows under heads; the last column is wrapped.
+fn columns(heads: &[&str], rows: &[Vec<String>]) -> String {
+    let last = heads.len() - 1;
+    let widest = |column: usize| {
+        let cells = rows.iter().map(|row| length(&row[column]));
+        cells.chain([length(heads[column])]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..last).map(widest).collect();
+    let indent: usize = widths.iter().map(|w| w + 2).sum();
+    let room = WIDTH.saturating_sub(indent).max(20);
+    let mut out = String::new();
+    let heads: Vec<String> = heads.iter().map(ToString::to_string).collect();
+    for row in std::iter::once(&heads).chain(rows) {
+        let mut line: String = row[..last].iter().zip(&widths).map(|(cell, w)| padded(cell, w + 2)).collect();
+        for (i, text) in wrapped(&row[last], room).iter().enumerate() {
+            if i > 0 {
+                let _ = writeln!(out, "{}", line.trim_end());
+                line = " ".repeat(indent);
+            }
+            line.push_str(text);
+        }
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}

@@ -1,0 +1,245 @@
+//! From the command line to a scenario.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use fairlift_fio::{MAX_BYTES, ParseOptions, Parsed, Source, parse, parse_command_line};
+use fairlift_sim::device::DeviceSpec;
+use fairlift_sim::kernel::{Filesystem, Memory, Rules, version};
+use fairlift_sim::scenario::{self, Case, Scenario};
+use fairlift_sim::scheduler::{SchedulerSpec, find_elevator, nearest};
+
+use crate::args::WorkArguments;
+use crate::error::{Failure, warn_of_jobs};
+use crate::output::reason;
+
+const DEVICE: &str = "sata7200-2009";
+const SCHEDULERS: [&str; 3] = ["noop", "deadline", "cfq"];
+/// Longest runtime, microseconds: a day.
+const RUNTIME_US_MAX: u64 = 86_400_000_000;
+
+/// What is to be run, checked, with its warnings printed. `schedulers` empty: the scenario's own, or all.
+pub fn scenario(work: &WorkArguments, schedulers: &[String]) -> Result<Scenario, Failure> {
+    let mut scenario = match (&work.jobs[..], &work.fio[..]) {
+        ([], []) => {
+            return Err(Failure::new("nothing to run")
+                .help("name a fio job file, '-' for standard input, or a scenario (.toml)")
+                .help("or give fio's own options behind '--': -- --name=r --rw=randread --size=1g"));
+        }
+        ([], options) => of_command_line(options, work.strict)?,
+        ([file], []) if file.ends_with(".toml") => of_scenario_file(file, work.strict)?,
+        (files, []) => of_job_files(files, work.strict)?,
+        _ => {
+            return Err(Failure::new("both job files and fio options behind '--'")
+                .help("put the options into the job file, or leave the file away"));
+        }
+    };
+    if let Some(name) = &work.device {
+        scenario.device =
+            DeviceSpec::load(name).map_err(|e| Failure::new(e.message.clone()).at(device_place(&e)))?;
+    }
+    if let Some(name) = &work.kernel {
+        scenario.rules = kernel(name)?.clone();
+    }
+    scenario.seed = work.seed.unwrap_or(scenario.seed);
+    scenario.fresh_files |= work.fresh_files;
+    if let Some(text) = &work.runtime {
+        scenario.runtime_ns = Some(runtime_us(text)? * 1000);
+    }
+    choose(&mut scenario, schedulers)?;
+    for setting in &work.set {
+        set(&mut scenario, setting)?;
+    }
+    Ok(scenario)
+}
+
+fn device_place(error: &fairlift_sim::device::SpecError) -> String {
+    match error.line {
+        Some(line) => format!("{}:{line}", error.origin),
+        None => format!("device '{}'", error.origin),
+    }
+}
+
+// ---- jobs -------------------------------------------------------------------------------------------------------------
+
+fn of_scenario_file(path: &str, strict: bool) -> Result<Scenario, Failure> {
+    let bytes = read(path)?;
+    if bytes.len() > MAX_BYTES {
+        return Err(Failure::new(format!("more than {MAX_BYTES} bytes are too many for a scenario")).at(path));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| Failure::new("not a text file (not UTF-8)").at(path))?;
+    let scenario = scenario::parse(&text, path).map_err(|e| Failure::of_scenario(&e))?;
+    if strict && !scenario.warnings.is_empty() {
+        return Err(Failure::of_jobs(&scenario.warnings, &[]));
+    }
+    warn_of_jobs(&scenario.warnings, &[]);
+    Ok(scenario)
+}
+
+fn of_job_files(files: &[String], strict: bool) -> Result<Scenario, Failure> {
+    if let Some(toml) = files.iter().find(|f| f.ends_with(".toml")) {
+        return Err(Failure::new(format!("'{toml}' is a scenario: it says all there is to run"))
+            .help("run it by itself, without other files"));
+    }
+    if files.iter().filter(|f| *f == "-").count() > 1 {
+        return Err(Failure::new("standard input can be read only once").help("give '-' once"));
+    }
+    let sources = files.iter().map(|file| source(file)).collect::<Result<Vec<_>, _>>()?;
+    let options = ParseOptions {
+        strict,
+        env: &|name| std::env::var(name).ok(),
+        read_file: &|path| read_at_most(File::open(path)?, MAX_BYTES),
+        ..ParseOptions::default()
+    };
+    let parsed = parse(&sources, &options).map_err(|e| Failure::of_jobs(&e, &sources))?;
+    of_jobs(parsed, &sources, &files.join(", "))
+}
+
+fn of_command_line(options: &[String], strict: bool) -> Result<Scenario, Failure> {
+    let parsed = parse_command_line(options, strict).map_err(|e| Failure::of_jobs(&e, &shown(options)))?;
+    of_jobs(parsed, &shown(options), "command line")
+}
+
+/// The arguments as lines of a file, so that errors can show the one they are about.
+fn shown(options: &[String]) -> [Source; 1] {
+    [Source::new("(command line)", options.iter().map(|o| o.replace('\n', " ") + "\n").collect::<String>())]
+}
+
+fn of_jobs(parsed: Parsed, sources: &[Source], name: &str) -> Result<Scenario, Failure> {
+    warn_of_jobs(&parsed.warnings, sources);
+    if !parsed.refused.is_empty() {
+        return Err(Failure::of_refused(&parsed.refused, sources));
+    }
+    let case = Case { name: String::new(), jobs: parsed.jobs, global_options: parsed.global_options };
+    Ok(Scenario {
+        name: name.to_owned(),
+        title: name.to_owned(),
+        about: String::new(),
+        device: DeviceSpec::load(DEVICE).map_err(|e| Failure::internal(e.to_string()))?,
+        rules: version::VERSIONS[0].clone(),
+        schedulers: Vec::new(),
+        memory: Memory::default(),
+        filesystem: Filesystem::Raw,
+        seed: 1,
+        runtime_ns: None,
+        fresh_files: false,
+        groups: Vec::new(),
+        cases: vec![case],
+        published: Vec::new(),
+        warnings: parsed.warnings,
+    })
+}
+
+fn source(file: &str) -> Result<Source, Failure> {
+    if file != "-" {
+        return Ok(Source::new(file, read(file)?));
+    }
+    let name = "(standard input)";
+    let bytes = read_at_most(io::stdin().lock(), MAX_BYTES)
+        .map_err(|e| Failure::new(format!("cannot read standard input: {}", reason(&e))))?;
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(Failure::new("standard input is empty").at(name).help("pipe a fio job file into it"));
+    }
+    Ok(Source::new(name, bytes))
+}
+
+/// A file's bytes, or one more than is allowed, so that the reader can say that it is too long.
+pub fn read(path: &str) -> Result<Vec<u8>, Failure> {
+    let fail = |e: io::Error| Failure::new(format!("cannot read '{path}': {}", reason(&e)));
+    if Path::new(path).is_dir() {
+        return Err(
+            Failure::new(format!("cannot read '{path}': it is a directory")).help("name a file in it")
+        );
+    }
+    let file = File::open(path).map_err(fail)?;
+    read_at_most(file, MAX_BYTES).map_err(fail)
+}
+
+fn read_at_most(from: impl Read, bytes_max: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+// ---- options ------------------------------------------------------------------------------------------------------------
+
+/// The kernel called `name`.
+pub fn kernel(name: &str) -> Result<&'static Rules, Failure> {
+    version::find(name).ok_or_else(|| {
+        let names = || version::VERSIONS.iter().map(|v| v.version);
+        let mut failure = Failure::new(format!("unknown kernel '{name}'"));
+        if let Some(near) = nearest(name, names()) {
+            failure = failure.help(format!("did you mean '{near}'?"));
+        }
+        failure.help(format!("allowed: {}", names().collect::<Vec<_>>().join(", ")))
+    })
+}
+
+/// A time as fio writes it, microseconds: read by the job reader itself.
+fn runtime_us(text: &str) -> Result<u64, Failure> {
+    let fail = |message: String| Failure::new(message).at("--runtime");
+    let option = format!("--runtime={text}");
+    let parsed = parse_command_line(&["--name=x", "--size=1m", &option], false).map_err(|diagnostics| {
+        let (message, allowed) = match diagnostics.first() {
+            Some(d) => (d.message.clone(), d.allowed.clone()),
+            None => (format!("'{text}' is not a time"), String::new()),
+        };
+        fail(message).help(format!("allowed: {allowed}"))
+    })?;
+    match parsed.jobs.first().map_or(0, |job| job.schedule.runtime_us) {
+        0 => Err(fail(format!("'{text}' is no time to run for"))
+            .help("allowed: more than 0, such as 30, 500ms or 2m")),
+        us if us > RUNTIME_US_MAX => Err(fail(format!("'{text}' is too long")).help("allowed: up to 1d")),
+        us => Ok(us),
+    }
+}
+
+/// Put the schedulers asked for into the scenario; those it has are read again for the kernel it now has.
+fn choose(scenario: &mut Scenario, asked: &[String]) -> Result<(), Failure> {
+    let profile = scenario.rules.profile;
+    let texts: Vec<String> = match (asked, &scenario.schedulers[..]) {
+        ([], []) => SCHEDULERS.iter().map(ToString::to_string).collect(),
+        ([], own) => own.iter().map(ToString::to_string).collect(),
+        (asked, _) => asked.to_vec(),
+    };
+    scenario.schedulers.clear();
+    for text in &texts {
+        let spec =
+            SchedulerSpec::parse(text, profile).map_err(|e| Failure::of_scheduler(&e, "--scheduler"))?;
+        if scenario.schedulers.contains(&spec) {
+            return Err(Failure::new(format!("scheduler '{spec}' is given twice"))
+                .at("--scheduler")
+                .help("columns must differ, as in cfq,cfq:slice_idle=0"));
+        }
+        scenario.schedulers.push(spec);
+    }
+    Ok(())
+}
+
+/// Apply `SCHEDULER.TUNABLE=VALUE`.
+fn set(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
+    let fail = |message: String| Failure::new(message).at("--set");
+    if setting.starts_with("group.") {
+        return Err(fail(format!("'{setting}': groups cannot be set yet"))
+            .help("group weights come with the group layer; today only SCHEDULER.TUNABLE=VALUE can be set"));
+    }
+    let parts = setting.split_once('=').and_then(|(key, value)| Some((key.split_once('.')?, value)));
+    let Some(((name, tunable), value)) = parts else {
+        return Err(fail(format!("'{setting}' is not a setting"))
+            .help("allowed: SCHEDULER.TUNABLE=VALUE, such as cfq.slice_idle=0"));
+    };
+    let elevator = find_elevator(name.trim()).map_err(|e| Failure::of_scheduler(&e, "--set"))?;
+    let profile = scenario.rules.profile;
+    let mut found = false;
+    for spec in scenario.schedulers.iter_mut().filter(|s| s.name() == elevator.name) {
+        spec.set(tunable.trim(), value.trim(), profile).map_err(|e| Failure::of_scheduler(&e, "--set"))?;
+        found = true;
+    }
+    if !found {
+        let columns: Vec<_> = scenario.schedulers.iter().map(ToString::to_string).collect();
+        return Err(fail(format!("'{setting}' changes nothing: no column is {}", elevator.name))
+            .help(format!("the columns are {}", columns.join(", "))));
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! The comparison for programs: every run with fio's own report in it.
+
+use fairlift_sim::engine::Outcome;
+use fairlift_sim::result::RunResult;
+use fairlift_sim::scenario::{Case, Scenario};
+use serde::Serialize;
+
+use crate::fio_json::{self, Report};
+
+#[derive(Serialize)]
+struct Comparison {
+    #[serde(rename = "fairlift version")]
+    version: &'static str,
+    title: String,
+    runs: Vec<Run>,
+}
+
+#[derive(Serialize)]
+struct Run {
+    scheduler: String,
+    device: String,
+    kernel: String,
+    seed: u64,
+    case: String,
+    /// Did the jobs end by themselves, not by the simulation's time limit?
+    finished: bool,
+    simulated_ns: u64,
+    bandwidth_bytes_per_s: f64,
+    device_busy_share: f64,
+    jain_device_time: f64,
+    job_device_time: Vec<DeviceTime>,
+    fio: Report,
+    block: Block,
+}
+
+#[derive(Serialize)]
+struct DeviceTime {
+    jobname: String,
+    groupid: u32,
+    processes: u32,
+    device_time_ns: u64,
+    share: f64,
+}
+
+#[derive(Serialize)]
+struct Block {
+    bios: u64,
+    merges: u64,
+    write_merges: u64,
+    read_requests: u64,
+    write_requests: u64,
+    discard_requests: u64,
+    flush_requests: u64,
+    read_sectors: u64,
+    write_sectors: u64,
+    read_ticks_ns: u64,
+    write_ticks_ns: u64,
+    busy_ns: u64,
+    device_work_ns: u64,
+    mean_queue_length: f64,
+}
+
+/// All runs as one object.
+pub fn comparison(scenario: &Scenario, runs: &[Vec<RunResult>]) -> String {
+    let by_case = scenario.cases.iter().zip(runs);
+    let runs = by_case.flat_map(|(case, runs)| runs.iter().map(move |run| Run::of(case, run))).collect();
+    text(&Comparison { version: env!("CARGO_PKG_VERSION"), title: scenario.title.clone(), runs })
+}
+
+/// fio's own report of one run.
+pub fn fio(case: &Case, run: &RunResult) -> String {
+    text(&fio_json::report(case, run))
+}
+
+/// An object, indented, with a final newline.
+pub fn text(value: &impl Serialize) -> String {
+    // Neither maps with keys that are not text nor numbers JSON lacks occur in these types.
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
+
+impl Run {
+    fn of(case: &Case, run: &RunResult) -> Run {
+        let (simulated_ns, device_work_ns) = (run.duration_ns, run.device_busy_ns);
+        let device_time = |job: &fairlift_sim::result::JobResult| DeviceTime {
+            jobname: job.name.clone(),
+            groupid: job.group_id,
+            processes: job.processes,
+            device_time_ns: job.device_time_ns,
+            share: run.device_share(job),
+        };
+        let block = &run.block;
+        Run {
+            scheduler: run.scheduler.clone(),
+            device: run.device.clone(),
+            kernel: run.kernel.clone(),
+            seed: run.seed,
+            case: case.name.clone(),
+            finished: run.outcome == Outcome::Finished,
+            simulated_ns,
+            bandwidth_bytes_per_s: run.bandwidth(),
+            device_busy_share: run.busy(),
+            jain_device_time: run.jain_device_time(),
+            job_device_time: run.jobs().iter().map(device_time).collect(),
+            fio: fio_json::report(case, run),
+            block: Block {
+                bios: block.bios,
+                merges: block.merged,
+                write_merges: block.merged_writes,
+                read_requests: block.requests[0],
+                write_requests: block.requests[1],
+                discard_requests: block.requests[2],
+                flush_requests: block.requests[3],
+                read_sectors: block.sectors[0],
+                write_sectors: block.sectors[1],
+                read_ticks_ns: block.ticks_ns[0],
+                write_ticks_ns: block.ticks_ns[1],
+                busy_ns: block.busy_ns,
+                device_work_ns,
+                mean_queue_length: block.queue_ns as f64 / simulated_ns.max(1) as f64,
+            },
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Where results go: standard output, or a file that is either complete or not there.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::Failure;
+use crate::style::Style;
+
+/// Where results go.
+#[derive(Debug)]
+pub enum Output {
+    /// Standard output.
+    Stdout,
+    /// A file, written beside its place and moved there when it is complete.
+    File(Pending),
+}
+
+/// A file that has not its name yet; removed again unless it gets it.
+#[derive(Debug)]
+pub struct Pending {
+    path: PathBuf,
+    temporary: PathBuf,
+    file: File,
+}
+
+impl Output {
+    /// Make sure that the results can be written, before they are computed.
+    pub fn open(path: Option<&Path>) -> Result<Output, Failure> {
+        let Some(path) = path else { return Ok(Output::Stdout) };
+        let fail =
+            |what: String| Failure::new(format!("cannot write '{}': {what}", path.display())).at("--output");
+        if path.is_dir() {
+            return Err(fail("it is a directory".to_owned()));
+        }
+        let name = path.file_name().ok_or_else(|| fail("it has no file name".to_owned()))?;
+        let mut temporary = std::ffi::OsString::from(".");
+        temporary.push(name);
+        temporary.push(format!(".{}.tmp", std::process::id()));
+        let temporary = path.with_file_name(temporary);
+        match File::create_new(&temporary) {
+            Ok(file) => Ok(Output::File(Pending { path: path.to_owned(), temporary, file })),
+            Err(e) => Err(fail(reason(&e))),
+        }
+    }
+
+    /// How to stress words there.
+    pub fn style(&self) -> Style {
+        match self {
+            Output::Stdout => Style::of(&io::stdout()),
+            Output::File(_) => Style::Plain,
+        }
+    }
+
+    /// Write all of it.
+    pub fn write(self, text: &str) -> Result<(), Failure> {
+        match self {
+            Output::Stdout => print(text),
+            Output::File(mut pending) => pending.publish(text.as_bytes()).map_err(|e| {
+                Failure::new(format!("cannot write '{}': {}", pending.path.display(), reason(&e)))
+                    .at("--output")
+            }),
+        }
+    }
+}
+
+impl Pending {
+    fn publish(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.file.sync_all()?;
+        fs::rename(&self.temporary, &self.path)
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        // After a successful rename there is nothing left to remove.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+/// Write to standard output. A reader that has seen enough (`| head`) is no error.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("cannot write to standard output: {}", reason(&e))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An operating system's error in plain words, the same on every system where the kind says enough.
+pub fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file or folder".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        ErrorKind::NotADirectory => "a part of its path is not a folder".to_owned(),
+        ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
+        _ => error.to_string(),
+    }
+}

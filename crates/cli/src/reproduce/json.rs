@@ -1,0 +1,86 @@
+//! Experiments for programs.
+
+use fairlift_sim::scenario::{Compare, Metric};
+use serde::Serialize;
+
+use super::{Experiment, Status, Summary, ratio};
+
+#[derive(Serialize)]
+struct Page<'a> {
+    #[serde(rename = "fairlift version")]
+    version: &'static str,
+    summary: &'a Summary,
+    experiments: Vec<PageExperiment<'a>>,
+}
+
+#[derive(Serialize)]
+struct PageExperiment<'a> {
+    name: &'a str,
+    title: &'a str,
+    device: &'a str,
+    kernel: &'a str,
+    seed: u64,
+    rows: Vec<PageRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct PageRow<'a> {
+    scheduler: &'a str,
+    job: &'a str,
+    metric: Metric,
+    unit: &'static str,
+    compare: Compare,
+    tolerance: f64,
+    source: &'a str,
+    cells: Vec<PageCell<'a>>,
+}
+
+#[derive(Serialize)]
+struct PageCell<'a> {
+    case: &'a str,
+    published: f64,
+    ours: f64,
+    ratio: Option<f64>,
+    status: Status,
+    why: Option<&'a str>,
+}
+
+/// All experiments as one object.
+pub(super) fn page(experiments: &[Experiment], summary: &Summary) -> String {
+    let experiments = experiments.iter().map(experiment).collect();
+    crate::json::text(&Page { version: env!("CARGO_PKG_VERSION"), summary, experiments })
+}
+
+fn experiment(experiment: &Experiment) -> PageExperiment<'_> {
+    let scenario = &experiment.scenario;
+    PageExperiment {
+        name: &scenario.name,
+        title: &scenario.title,
+        device: scenario.device.name(),
+        kernel: scenario.rules.version,
+        seed: scenario.seed,
+        rows: experiment.rows.iter().map(page_row).collect(),
+    }
+}
+
+fn page_row(row: &super::Row) -> PageRow<'_> {
+    let cells = row.cells.iter().map(|cell| PageCell {
+        case: &cell.case,
+        published: cell.published,
+        ours: cell.ours,
+        ratio: ratio(cell),
+        status: Status::of(cell),
+        why: cell.why.as_deref(),
+    });
+    let p = &row.published;
+    PageRow {
+        scheduler: &p.scheduler,
+        job: &p.job,
+        metric: p.metric,
+        unit: p.metric.unit(),
+        compare: p.compare,
+        tolerance: p.tolerance,
+        source: &p.source,
+        cells: cells.collect(),
+    }
+}

@@ -1,0 +1,67 @@
+//! Experiments as a page.
+
+use std::fmt::Write as _;
+
+use super::text::tolerance;
+use super::{Experiment, Row, Status, Summary, ratio};
+use crate::number::short;
+
+/// A page that says which command wrote it. `names`: the experiments asked for.
+pub(super) fn page(experiments: &[Experiment], summary: &Summary, names: &[String]) -> String {
+    let mut out = String::from("# Experiments: published figures beside ours\n\n");
+    let names: String = names.iter().map(|n| format!(" {n}")).collect();
+    let _ = writeln!(
+        out,
+        "Written by `fairlift reproduce{names}` ({}); do not edit.\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    let _ = writeln!(out, "**{}.**", summary.sentence());
+    for experiment in experiments {
+        let scenario = &experiment.scenario;
+        let _ = writeln!(out, "\n## {}\n\n{}\n", scenario.name, plain(&scenario.title));
+        if !scenario.about.trim().is_empty() {
+            let _ = writeln!(out, "{}\n", scenario.about.trim());
+        }
+        let (device, kernel) = (scenario.device.name(), scenario.rules.version);
+        let _ = writeln!(out, "Device `{device}`, Linux {kernel}, seed {}.", scenario.seed);
+        for row in &experiment.rows {
+            table(&mut out, row);
+        }
+    }
+    out
+}
+
+fn table(out: &mut String, row: &Row) {
+    let p = &row.published;
+    let unit = p.metric.unit();
+    let _ =
+        writeln!(out, "\n`{}`, {}: {} ({}).", p.scheduler, plain(&p.job), p.metric.label(), tolerance(row));
+    if !p.source.is_empty() {
+        let _ = writeln!(out, "Source: {}.", plain(p.source.trim_end_matches('.')));
+    }
+    let _ =
+        writeln!(out, "\n| case | published, {unit} | ours, {unit} | ratio | |\n|---|---:|---:|---:|---|");
+    for cell in &row.cells {
+        let why = cell.why.as_deref().unwrap_or_default();
+        let verdict = match Status::of(cell) {
+            Status::Reproduced => "reproduced".to_owned(),
+            Status::Better => "better".to_owned(),
+            Status::NotReproduced => "**not reproduced**".to_owned(),
+            Status::Known => format!("not reproduced (known: {})", plain(why)),
+            Status::Stale => format!("reproduced; the reason why not is stale ({})", plain(why)),
+        };
+        let ratio = ratio(cell).map_or_else(|| "-".to_owned(), |r| format!("{r:.2}"));
+        let case = plain(&cell.case);
+        let _ = writeln!(
+            out,
+            "| {case} | {} | {} | {ratio} | {verdict} |",
+            short(cell.published),
+            short(cell.ours)
+        );
+    }
+}
+
+/// One line that cannot break a table.
+fn plain(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}

@@ -1,0 +1,177 @@
+//! `fairlift reproduce`: published figures beside ours.
+
+mod find;
+mod json;
+mod markdown;
+mod text;
+
+use std::process::ExitCode;
+
+use fairlift_sim::result::RunResult;
+use fairlift_sim::scenario::{Cell, Published, Scenario, Verdict, run_all};
+use serde::Serialize;
+
+use crate::args::{PageFormat, ReproduceArguments};
+use crate::error::Failure;
+use crate::output::Output;
+use crate::progress::{Bar, threads};
+
+/// Exit code when a figure is not reproduced that should be.
+const NOT_REPRODUCED: u8 = 1;
+
+/// An experiment with all its figures.
+struct Experiment {
+    scenario: Scenario,
+    rows: Vec<Row>,
+}
+
+/// A published row and what became of its figures.
+struct Row {
+    published: Published,
+    cells: Vec<Cell>,
+}
+
+/// What a figure means for the reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Status {
+    /// It comes out.
+    Reproduced,
+    /// Ours is beyond the tolerance, on the good side.
+    Better,
+    /// It does not come out, and nobody said so before.
+    NotReproduced,
+    /// It does not come out; the experiment says why.
+    Known,
+    /// It comes out although the experiment says that it does not.
+    Stale,
+}
+
+impl Status {
+    fn of(cell: &Cell) -> Status {
+        match (cell.verdict, &cell.why) {
+            (Verdict::NotReproduced, None) => Status::NotReproduced,
+            (Verdict::NotReproduced, Some(_)) => Status::Known,
+            (_, Some(_)) => Status::Stale,
+            (Verdict::Reproduced, None) => Status::Reproduced,
+            (Verdict::Better, None) => Status::Better,
+        }
+    }
+}
+
+/// How many figures there are of each status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+struct Summary {
+    figures: usize,
+    reproduced: usize,
+    better: usize,
+    not_reproduced: usize,
+    known: usize,
+    stale: usize,
+}
+
+impl Summary {
+    fn of(experiments: &[Experiment]) -> Summary {
+        let cells = experiments.iter().flat_map(|e| &e.rows).flat_map(|r| &r.cells);
+        let mut summary = Summary::default();
+        for cell in cells {
+            summary.figures += 1;
+            *match Status::of(cell) {
+                Status::Reproduced => &mut summary.reproduced,
+                Status::Better => &mut summary.better,
+                Status::NotReproduced => &mut summary.not_reproduced,
+                Status::Known => &mut summary.known,
+                Status::Stale => &mut summary.stale,
+            } += 1;
+        }
+        summary
+    }
+
+    fn sentence(&self) -> String {
+        let mut out = format!("{} of {} figures reproduced", self.reproduced + self.stale, self.figures);
+        let parts = [
+            (self.better, "better than published"),
+            (self.known, "known not to come out"),
+            (self.not_reproduced, "NOT REPRODUCED"),
+            (self.stale, "reproduced but still listed as known not to be"),
+        ];
+        for (n, what) in parts.iter().filter(|(n, _)| *n > 0) {
+            out.push_str(&format!(", {n} {what}"));
+        }
+        out
+    }
+}
+
+/// Ours as a share of the published figure.
+fn ratio(cell: &Cell) -> Option<f64> {
+    (cell.published != 0.0).then(|| cell.ours / cell.published)
+}
+
+/// Run the experiments asked for and print them.
+pub fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Failure> {
+    let output = Output::open(arguments.output.as_deref())?;
+    let scenarios = find::scenarios(&arguments.experiments)?;
+    let count = scenarios.len();
+    let mut experiments = Vec::new();
+    for (i, scenario) in scenarios.into_iter().enumerate() {
+        let bar = Bar::new(&scenario, &format!("{}/{count} {}", i + 1, scenario.name));
+        let runs = run_all(&scenario, threads(arguments.threads), &bar);
+        bar.finish();
+        let runs = runs.map_err(|e| Failure::of_run(&e))?;
+        experiments.push(Experiment { rows: judged(&scenario, &runs), scenario });
+    }
+    let summary = Summary::of(&experiments);
+    let text = match format(arguments) {
+        PageFormat::Table => text::page(&experiments, &summary, output.style()),
+        PageFormat::Json => json::page(&experiments, &summary),
+        PageFormat::Markdown => markdown::page(&experiments, &summary, &arguments.experiments),
+    };
+    let to_file = matches!(output, Output::File(_));
+    output.write(&text)?;
+    if to_file {
+        eprintln!("{}", summary.sentence());
+    }
+    Ok(if summary.not_reproduced > 0 { ExitCode::from(NOT_REPRODUCED) } else { ExitCode::SUCCESS })
+}
+
+fn format(arguments: &ReproduceArguments) -> PageFormat {
+    let ending = arguments.output.as_deref().and_then(|path| path.extension()).and_then(|e| e.to_str());
+    arguments.output_format.unwrap_or(match ending {
+        Some("md") => PageFormat::Markdown,
+        Some("json") => PageFormat::Json,
+        _ => PageFormat::Table,
+    })
+}
+
+fn judged(scenario: &Scenario, runs: &[Vec<RunResult>]) -> Vec<Row> {
+    let run_of = |case: &str, scheduler: &str| {
+        let runs = &runs[scenario.cases.iter().position(|c| c.name == case)?];
+        runs.iter()
+            .zip(&scenario.schedulers)
+            .find(|(_, spec)| spec.to_string() == scheduler)
+            .map(|(run, _)| run)
+    };
+    let row = |published: &Published| Row {
+        cells: published.cells(|case| run_of(case, &published.scheduler)),
+        published: published.clone(),
+    };
+    scenario.published.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(verdict: Verdict, why: Option<&str>) -> Cell {
+        Cell { case: "1".into(), published: 2.0, ours: 1.0, verdict, why: why.map(Into::into) }
+    }
+
+    #[test]
+    fn a_reason_excuses_a_figure_only_while_it_does_not_come_out() {
+        assert_eq!(Status::of(&cell(Verdict::NotReproduced, None)), Status::NotReproduced);
+        assert_eq!(Status::of(&cell(Verdict::NotReproduced, Some("why"))), Status::Known);
+        assert_eq!(Status::of(&cell(Verdict::Reproduced, Some("why"))), Status::Stale);
+        assert_eq!(Status::of(&cell(Verdict::Better, None)), Status::Better);
+        assert_eq!(ratio(&cell(Verdict::Better, None)), Some(0.5));
+    }
+}

@@ -1,0 +1,299 @@
+//! The comparison, for people.
+
+use std::fmt::Write as _;
+
+use fairlift_fio::Job;
+use fairlift_sim::result::{JobResult, RunResult, Transfer};
+use fairlift_sim::scenario::{Case, Scenario};
+use fairlift_sim::stats::Latency;
+
+use crate::grid::WIDTH;
+use crate::grid::{Cell, Grid, best, length, number, word, wrapped};
+use crate::number::{bytes, count, seconds, short};
+use crate::style::Style;
+
+/// Names of the directions, by their numbers.
+const DIRECTIONS: [&str; 3] = ["reads", "writes", "trims"];
+/// Shown where there is nothing to show.
+const NOTHING: &str = "-";
+
+/// The whole comparison: a head, then a block per case.
+pub fn table(scenario: &Scenario, runs: &[Vec<RunResult>], style: Style) -> String {
+    let units = Units::of(runs);
+    let mut out = head(scenario, runs, style);
+    for (case, runs) in scenario.cases.iter().zip(runs) {
+        if !case.name.is_empty() {
+            let title = format!("case {}", case.name);
+            let rule = "-".repeat(WIDTH - 1 - length(&title));
+            let _ = write!(out, "\n{} {rule}\n", style.bold(&title));
+        }
+        out.push('\n');
+        out.push_str(&block(case, runs, &units, style));
+    }
+    out
+}
+
+fn head(scenario: &Scenario, runs: &[Vec<RunResult>], style: Style) -> String {
+    let durations = || runs.iter().flatten().map(|r| r.duration_ns);
+    let (shortest, longest) = (durations().min().unwrap_or(0), durations().max().unwrap_or(0));
+    let simulated = match seconds(shortest) == seconds(longest) {
+        true => seconds(longest),
+        false => format!("{} to {}", seconds(shortest), seconds(longest)),
+    };
+    let mut out = String::new();
+    for line in wrapped(&scenario.title, WIDTH) {
+        let _ = writeln!(out, "{}", style.bold(&line));
+    }
+    let facts = format!(
+        "device {}, Linux {}, seed {}; {simulated} simulated",
+        scenario.device.name(),
+        scenario.rules.version,
+        scenario.seed
+    );
+    for line in wrapped(&facts, WIDTH) {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out
+}
+
+/// Units of a whole table, so that all of it can be compared.
+struct Units {
+    bandwidth: (f64, &'static str),
+    latency: (f64, &'static str),
+}
+
+impl Units {
+    fn of(runs: &[Vec<RunResult>]) -> Units {
+        let all = || runs.iter().flatten();
+        let fastest = all().map(RunResult::bandwidth).fold(0.0, f64::max);
+        let slowest = all().flat_map(RunResult::jobs).map(|j| j.clat().mean_ns()).fold(0.0, f64::max);
+        Units {
+            bandwidth: if fastest >= 10.0 * 1024.0 * 1024.0 {
+                (1024.0 * 1024.0, "MiB/s")
+            } else {
+                (1024.0, "KiB/s")
+            },
+            latency: if slowest >= 1e6 { (1e6, "ms") } else { (1e3, "us") },
+        }
+    }
+}
+
+fn block(case: &Case, runs: &[RunResult], units: &Units, style: Style) -> String {
+    let names: Vec<String> = runs.iter().map(|r| format!("  {}", r.scheduler)).collect();
+    let first = names.iter().map(|n| length(n)).max().unwrap_or(0);
+    let mut grid = Grid::default();
+    let (bandwidth, latency) = (units.bandwidth.1, units.latency.1);
+    let heads = ["", "bandwidth", "IOPS", "", "", "", "", "", "device"].map(word).into();
+    grid.head(heads, (3, 7), format!("completion latency, {latency}"));
+    grid.row(["", bandwidth, "1/s", "mean", "p50", "p99", "p99.9", "max", "time %"].map(word).into());
+    let jobs: Vec<Vec<JobResult>> = runs.iter().map(RunResult::jobs).collect();
+    for index in 0..jobs.first().map_or(0, Vec::len) {
+        let column: Vec<&JobResult> = jobs.iter().filter_map(|j| j.get(index)).collect();
+        job_rows(&mut grid, case, runs, &names, &column, units, style);
+    }
+    let mut out = grid.render(style, first);
+    if runs.iter().any(|r| !r.processes.is_empty()) {
+        out.push('\n');
+        out.push_str(&totals(runs, &names, units, style, first));
+    }
+    out
+}
+
+/// The rows of one job: each direction it moved data in, and its fsyncs.
+fn job_rows(
+    grid: &mut Grid,
+    case: &Case,
+    runs: &[RunResult],
+    names: &[String],
+    results: &[&JobResult],
+    units: &Units,
+    style: Style,
+) {
+    let Some(first) = results.first() else { return };
+    let title = style.bold(&first.name);
+    let about = describe(case, first);
+    let shares: Vec<f64> = runs.iter().zip(results).map(|(run, job)| 100.0 * run.device_share(job)).collect();
+    let moved: Vec<usize> = (0..3).filter(|d| results.iter().any(|r| r.transfers[*d].ios > 0)).collect();
+    if moved.is_empty() {
+        grid.text(format!("{title} ({about})"));
+        let empty = Transfer::default();
+        let columns = vec![(&empty, 1); results.len()];
+        direction_rows(grid, names, &columns, Some(&shares), units);
+    }
+    for (position, direction) in moved.iter().enumerate() {
+        let which = if moved.len() > 1 { format!(", {}", DIRECTIONS[*direction]) } else { String::new() };
+        let about = if position == 0 { format!(" ({about})") } else { String::new() };
+        grid.text(format!("{title}{which}{about}"));
+        let columns: Vec<_> = results.iter().map(|r| (&r.transfers[*direction], r.runtime_ns())).collect();
+        direction_rows(grid, names, &columns, (position == 0).then_some(&shares[..]), units);
+    }
+    if results.iter().any(|r| r.sync.count() > 0) {
+        grid.text(format!("{title}, fsync"));
+        sync_rows(grid, names, results, units);
+    }
+}
+
+fn direction_rows(
+    grid: &mut Grid,
+    names: &[String],
+    columns: &[(&Transfer, u64)],
+    shares: Option<&[f64]>,
+    units: &Units,
+) {
+    let per_second = |amount: u64, ns: u64| amount as f64 * 1e9 / ns as f64;
+    let figures: Vec<Vec<Cell>> = [
+        marked(columns, Best::Highest, |(t, ns)| {
+            (t.ios > 0).then(|| per_second(t.bytes, *ns) / units.bandwidth.0)
+        }),
+        marked(columns, Best::Highest, |(t, ns)| (t.ios > 0).then(|| per_second(t.ios, *ns))),
+    ]
+    .into_iter()
+    .chain(latency_columns(&columns.iter().map(|(t, _)| &t.clat).collect::<Vec<_>>(), units))
+    .chain([match shares {
+        Some(shares) => shares.iter().map(|s| number(format!("{s:.1}"))).collect(),
+        None => vec![number(NOTHING); columns.len()],
+    }])
+    .collect();
+    rows_of(grid, names, &figures);
+}
+
+fn sync_rows(grid: &mut Grid, names: &[String], results: &[&JobResult], units: &Units) {
+    let rate =
+        |r: &&JobResult| (r.sync.count() > 0).then(|| r.sync.count() as f64 * 1e9 / r.runtime_ns() as f64);
+    let figures: Vec<Vec<Cell>> =
+        [vec![number(NOTHING); results.len()], marked(results, Best::Highest, rate)]
+            .into_iter()
+            .chain(latency_columns(&results.iter().map(|r| &r.sync).collect::<Vec<_>>(), units))
+            .chain([vec![number(NOTHING); results.len()]])
+            .collect();
+    rows_of(grid, names, &figures);
+}
+
+fn latency_columns(latencies: &[&Latency], units: &Units) -> Vec<Vec<Cell>> {
+    let column = |figure: fn(&Latency) -> f64| {
+        marked(latencies, Best::Lowest, |l| (l.count() > 0).then(|| figure(l) / units.latency.0))
+    };
+    // A percentile is its bucket's middle, which may lie above the largest value; it is not shown so.
+    vec![
+        column(Latency::mean_ns),
+        column(|l| l.percentile_ns(50.0).min(l.max_ns()) as f64),
+        column(|l| l.percentile_ns(99.0).min(l.max_ns()) as f64),
+        column(|l| l.percentile_ns(99.9).min(l.max_ns()) as f64),
+        column(|l| l.max_ns() as f64),
+    ]
+}
+
+/// One line per scheduler over all jobs.
+fn totals(runs: &[RunResult], names: &[String], units: &Units, style: Style, first: usize) -> String {
+    let mut grid = Grid::default();
+    grid.row(["", "bandwidth", "IOPS", "device", "Jain index of", "simulated"].map(word).into());
+    grid.row(["", units.bandwidth.1, "1/s", "busy %", "device time", "s"].map(word).into());
+    let processes = runs.first().map_or(0, |r| r.processes.len()) as u64;
+    grid.text(format!("{} ({})", style.bold("all jobs"), count(processes, "process", "processes")));
+    let fixed = |digits: usize, figure: fn(&RunResult) -> f64| -> Vec<Cell> {
+        runs.iter().map(|r| number(format!("{:.digits$}", figure(r)))).collect()
+    };
+    let jain = marked_as(runs, Best::Highest, |r| Some(r.jain_device_time()), |v| format!("{v:.3}"));
+    let figures = [
+        marked(runs, Best::Highest, |r| Some(r.bandwidth() / units.bandwidth.0)),
+        marked(runs, Best::Highest, |r| Some(r.iops())),
+        fixed(1, |r| 100.0 * r.busy()),
+        jain,
+        fixed(2, |r| r.duration_ns as f64 / 1e9),
+    ];
+    rows_of(&mut grid, names, &figures);
+    grid.render(style, first)
+}
+
+/// Columns to rows.
+fn rows_of(grid: &mut Grid, names: &[String], figures: &[Vec<Cell>]) {
+    for (i, name) in names.iter().enumerate() {
+        let cells = figures.iter().filter_map(|column| column.get(i).cloned());
+        grid.row(std::iter::once(word(name.clone())).chain(cells).collect());
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Best {
+    Highest,
+    Lowest,
+}
+
+fn marked<T>(of: &[T], rule: Best, figure: impl Fn(&T) -> Option<f64>) -> Vec<Cell> {
+    marked_as(of, rule, figure, short)
+}
+
+/// A column with its best value marked, unless all look the same.
+fn marked_as<T>(
+    of: &[T],
+    rule: Best,
+    figure: impl Fn(&T) -> Option<f64>,
+    show: impl Fn(f64) -> String,
+) -> Vec<Cell> {
+    let values: Vec<Option<f64>> = of.iter().map(figure).collect();
+    let ranked = values.iter().flatten().copied();
+    let winner = match rule {
+        Best::Highest => ranked.fold(None, |a: Option<f64>, b| Some(a.map_or(b, |a| a.max(b)))),
+        Best::Lowest => ranked.fold(None, |a: Option<f64>, b| Some(a.map_or(b, |a| a.min(b)))),
+    }
+    .map(&show);
+    let shown: Vec<Option<String>> = values.iter().map(|v| v.map(&show)).collect();
+    let differ = shown.iter().flatten().any(|text| Some(text) != winner.as_ref());
+    shown
+        .into_iter()
+        .map(|text| match text {
+            None => number(NOTHING),
+            Some(text) if differ && Some(&text) == winner.as_ref() => best(text),
+            Some(text) => number(text),
+        })
+        .collect()
+}
+
+/// What a job does, in a few words.
+fn describe(case: &Case, result: &JobResult) -> String {
+    let processes = count(u64::from(result.processes), "process", "processes");
+    let job = case.jobs.iter().find(|j| j.name == result.name && j.schedule.group_id == result.group_id);
+    match job {
+        None => processes,
+        Some(job) => format!("{processes}: {}", access(job)),
+    }
+}
+
+fn access(job: &Job) -> String {
+    let sizes = &job.blocks[if job.access.reads {
+        0
+    } else if job.access.writes {
+        1
+    } else {
+        2
+    }];
+    let size = match sizes.min_bytes == sizes.max_bytes {
+        true => bytes(sizes.min_bytes),
+        false => format!("{} to {}", bytes(sizes.min_bytes), bytes(sizes.max_bytes)),
+    };
+    let path = if job.submission.direct { "direct" } else { "buffered" };
+    format!("{} of {size}, {path}, depth {}", job.access.name(), job.submission.depth)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_is_marked_where_there_is_a_difference() {
+        let column = |values: &[f64], rule| marked(values, rule, |v| Some(*v));
+        assert_eq!(column(&[1.0, 2.0, 2.0], Best::Highest), [number("1.00"), best("2.00"), best("2.00")]);
+        assert_eq!(column(&[1.0, 2.0], Best::Lowest), [best("1.00"), number("2.00")]);
+        assert_eq!(
+            column(&[1.001, 1.002], Best::Lowest),
+            [number("1.00"), number("1.00")],
+            "they look the same"
+        );
+        assert_eq!(column(&[7.0], Best::Highest), [number("7.00")], "one is no comparison");
+        assert_eq!(
+            marked(&[0.0, 3.0], Best::Lowest, |v| (*v > 0.0).then_some(*v)),
+            [number("-"), number("3.00")]
+        );
+    }
+}

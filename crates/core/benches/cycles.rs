@@ -1,0 +1,34 @@
+//! So many cycles of one steady state, for `scripts/instructions` to count: `cycles WHAT ELEVATOR CONTEXTS N`, where WHAT
+//! is `bare` (an elevator queue), `merging` or `nomerges` (a whole request queue), or `load` (what the harness itself costs).
+
+mod harness;
+
+use std::hint::black_box;
+
+use harness::{Bare, Whole};
+
+/// Before it counts: queues have formed, slices have begun, means are known.
+const WARM_UP: usize = 20_000;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let [what, elevator, contexts, cycles] = &args[..] else {
+        return; // `cargo bench` without arguments runs every bench; this one is a tool
+    };
+    let contexts = contexts.parse().expect("CONTEXTS is a number");
+    let cycles = WARM_UP + cycles.parse::<usize>().expect("N is a number");
+    if what == "load" {
+        let mut load = harness::Load::new(contexts);
+        (0..cycles).for_each(|_| {
+            black_box(load.next());
+        });
+    } else if what == "bare" {
+        let mut q = Bare::new(elevator, contexts);
+        (0..cycles).for_each(|_| q.cycle());
+        black_box(&mut q);
+    } else {
+        let mut q = Whole::new(elevator, contexts, what == "merging");
+        (0..cycles).for_each(|_| q.cycle());
+        black_box(q.done);
+    }
+}

@@ -1,0 +1,152 @@
+//! The steady state that is measured: so many requests queued, and per cycle one goes to the device, is done, and its
+//! context sends the next one.
+
+use fairlift_core::elevator::{self, Config};
+use fairlift_core::queue::{
+    Admission, ElevatorQueue, NoMerges, Plugging, QueueConfig, RequestQueue, Submitted,
+};
+use fairlift_core::request::request;
+use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, RequestId};
+
+/// Requests queued.
+pub const QUEUED: usize = 32;
+/// Time of a request in the device.
+const SERVICE_NS: u64 = 100_000;
+/// Sectors of the disk that is read: 500 GB.
+const DISK: u64 = 976_773_168;
+
+/// A name of an elevator, with its profile behind a colon: `cfq:2.6.34`.
+pub fn build(name: &str, config: &Config) -> Box<dyn Elevator> {
+    let (name, profile) = name.split_once(':').unwrap_or((name, ""));
+    let descriptor = elevator::find(name).unwrap_or_else(|| panic!("no elevator {name}"));
+    (descriptor.build)(config, profile)
+}
+
+/// Where and whose the next request is: contexts take turns, random sectors of 4 KiB, every fourth an async write.
+pub struct Load {
+    contexts: Vec<ContextId>,
+    turn: usize,
+    random: u64,
+}
+
+impl Load {
+    /// For as many contexts, all of them the overflow one.
+    #[allow(dead_code)] // for the count of what the harness costs
+    pub fn new(contexts: usize) -> Load {
+        Load { contexts: vec![ContextId::OVERFLOW; contexts], turn: 0, random: 1 }
+    }
+
+    pub fn next(&mut self) -> (Op, u64, ContextId) {
+        self.random =
+            self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.turn = if self.turn + 1 == self.contexts.len() { 0 } else { self.turn + 1 };
+        let op = if self.random >> 62 == 0 { Op::Write } else { Op::Read };
+        (op, ((self.random >> 20) % DISK) & !7, self.contexts[self.turn])
+    }
+}
+
+/// A bare [`ElevatorQueue`] in its steady state.
+pub struct Bare {
+    q: ElevatorQueue,
+    load: Load,
+    now: u64,
+}
+
+impl Bare {
+    pub fn new(elevator: &str, contexts: usize) -> Bare {
+        let config =
+            Config { requests_max: 2 * QUEUED, contexts_max: contexts + 1, tick_ns: fairlift_core::MS };
+        let mut q = ElevatorQueue::new(config.requests_max, contexts, true, build(elevator, &config));
+        let contexts = (0..contexts).map(|_| q.contexts_mut().create(IoPrio::DEFAULT)).collect();
+        let mut bare = Bare { q, load: Load { contexts, turn: 0, random: 1 }, now: 0 };
+        (0..QUEUED).for_each(|_| bare.insert());
+        bare
+    }
+
+    #[inline]
+    fn insert(&mut self) {
+        let (op, sector, context) = self.load.next();
+        if let Some(rq) = self.q.take(request(op, Flags::NONE, sector, 8, context, self.now)) {
+            self.q.insert(rq, self.now);
+        }
+    }
+
+    /// One request: dispatch, completion, insertion of the next.
+    #[inline]
+    pub fn cycle(&mut self) {
+        let rq = loop {
+            match self.q.dispatch(self.now) {
+                Dispatch::Issue(rq) => break rq,
+                Dispatch::Idle { until } => self.now = until,
+                Dispatch::Empty => panic!("nothing in the device, something queued, and no answer"),
+            }
+        };
+        self.now += SERVICE_NS;
+        self.q.complete(rq, self.now);
+        self.q.release(rq);
+        self.insert();
+    }
+}
+
+/// A whole [`RequestQueue`] in its steady state.
+pub struct Whole {
+    q: RequestQueue,
+    load: Load,
+    now: u64,
+    pub done: u64,
+}
+
+impl Whole {
+    pub fn new(elevator: &str, contexts: usize, merging: bool) -> Whole {
+        let config = QueueConfig {
+            contexts_max: contexts,
+            admission: Admission::Pools { nr_requests: 128 },
+            plugging: Plugging::Off,
+            nomerges: if merging { NoMerges::Off } else { NoMerges::All },
+            ..QueueConfig::default()
+        };
+        let mut q = RequestQueue::new(config, build(elevator, &config.elevator()));
+        let contexts = (0..contexts).map(|_| q.contexts_mut().create(IoPrio::DEFAULT)).collect();
+        let mut whole = Whole { q, load: Load { contexts, turn: 0, random: 1 }, now: 0, done: 0 };
+        while whole.q.pending() < QUEUED {
+            whole.submit();
+        }
+        whole
+    }
+
+    #[inline]
+    fn submit(&mut self) {
+        let (op, sector, context) = self.load.next();
+        let bio = Bio {
+            cookie: sector,
+            op,
+            flags: Flags::NONE,
+            sector,
+            sectors: 8,
+            segments: 1,
+            context,
+            ioprio: None,
+        };
+        assert!(self.q.submit(bio, self.now) != Submitted::Full);
+    }
+
+    fn issue(&mut self) -> RequestId {
+        loop {
+            match self.q.dispatch(self.now) {
+                Dispatch::Issue(rq) => return rq,
+                Dispatch::Idle { until } => self.now = until,
+                Dispatch::Empty => panic!("nothing in the device, something queued, and no answer"),
+            }
+        }
+    }
+
+    /// One request: dispatch, completion, submission of the next bio.
+    #[inline]
+    pub fn cycle(&mut self) {
+        let rq = self.issue();
+        self.now += SERVICE_NS;
+        let done = &mut self.done;
+        self.q.complete(rq, self.now, |_| *done += 1);
+        self.submit();
+    }
+}

@@ -1,0 +1,223 @@
+//! Planted bugs: each file `mutants/NAME` describes one deliberate fault of the core, as an exact piece of source and
+//! what to put in its place. `run` plants them one by one in a copy of the workspace and runs the core's tests there;
+//! a fault that no test notices *survives*, and that is an error.
+//!
+//! ```text
+//! breaks: which promise the fault breaks, in one line
+//! file: crates/core/src/queue/merge.rs
+//! --- old
+//! the exact lines, found once in the file
+//! --- new
+//! the faulty ones
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, io, thread};
+
+const USAGE: &str = "usage: mutants list | mutants run [NAME...]";
+/// A mutant that keeps the tests busy for so long has been noticed too.
+const TESTS_MAX: Duration = Duration::from_secs(180);
+
+struct Mutant {
+    name: String,
+    breaks: String,
+    file: PathBuf,
+    old: String,
+    new: String,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let result = match args.split_first() {
+        Some((command, [])) if command == "list" => list(),
+        Some((command, names)) if command == "run" => run(names),
+        _ => Err(USAGE.to_string()),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("mutants: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn list() -> Result<bool, String> {
+    for mutant in read_all()? {
+        println!("{:34} {}", mutant.name, mutant.breaks);
+    }
+    Ok(true)
+}
+
+fn run(names: &[String]) -> Result<bool, String> {
+    let mut mutants = read_all()?;
+    if let Some(unknown) = names.iter().find(|name| mutants.iter().all(|m| m.name != **name)) {
+        return Err(format!("no mutant is called {unknown}; see `mutants list`"));
+    }
+    mutants.retain(|m| names.is_empty() || names.contains(&m.name));
+    let scratch = Scratch::new().map_err(|e| format!("copying the workspace: {e}"))?;
+    let started = Instant::now();
+    // Without this "caught" would mean nothing.
+    match scratch.test() {
+        Verdict::Survived => {}
+        Verdict::Caught(by) => return Err(format!("the core's tests fail without any mutant: {by}")),
+        Verdict::Broken(what) => return Err(format!("the core does not build: {what}")),
+    }
+    let mut caught = 0;
+    for mutant in &mutants {
+        let verdict = scratch.plant(mutant)?;
+        caught += usize::from(matches!(verdict, Verdict::Caught(_)));
+        match verdict {
+            Verdict::Caught(by) => println!("caught    {:34} {by}", mutant.name),
+            Verdict::Survived => println!("SURVIVED  {:34} {}", mutant.name, mutant.breaks),
+            Verdict::Broken(what) => println!("BROKEN    {:34} {what}", mutant.name),
+        }
+    }
+    println!("{caught} of {} caught in {} s", mutants.len(), started.elapsed().as_secs());
+    Ok(caught == mutants.len())
+}
+
+// ---- the descriptions -------------------------------------------------------------------------------------------------------
+
+fn read_all() -> Result<Vec<Mutant>, String> {
+    let entries = fs::read_dir("mutants").map_err(|e| format!("mutants/: {e}"))?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    paths.iter().map(|path| read(path)).collect()
+}
+
+fn read(path: &Path) -> Result<Mutant, String> {
+    let place = path.display();
+    let text = fs::read_to_string(path).map_err(|e| format!("{place}: {e}"))?;
+    parse(&text, path).ok_or_else(|| format!("{place}: expected breaks:, file:, --- old, --- new"))
+}
+
+fn parse(text: &str, path: &Path) -> Option<Mutant> {
+    let (head, rest) = text.split_once("--- old\n")?;
+    let (old, new) = rest.split_once("--- new\n")?;
+    let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    Some(Mutant {
+        name: path.file_name()?.to_str()?.to_string(),
+        breaks: field("breaks:")?.to_string(),
+        file: PathBuf::from(field("file:")?),
+        old: old.to_string(),
+        new: new.to_string(),
+    })
+}
+
+// ---- the copy ---------------------------------------------------------------------------------------------------------------
+
+enum Verdict {
+    /// By which test.
+    Caught(String),
+    Survived,
+    /// It does not even build, or its place is gone.
+    Broken(String),
+}
+
+/// A copy of the workspace with a target directory of its own, kept between runs so that little is built twice.
+struct Scratch {
+    root: PathBuf,
+}
+
+impl Scratch {
+    fn new() -> io::Result<Scratch> {
+        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+        let root = target.join("mutants");
+        fs::create_dir_all(&root)?;
+        let root = root.canonicalize()?;
+        for entry in ["Cargo.toml", "Cargo.lock", "crates"] {
+            copy(Path::new(entry), &root.join(entry))?;
+        }
+        Ok(Scratch { root })
+    }
+
+    /// Plant `mutant`, run the tests, and put the file back.
+    fn plant(&self, mutant: &Mutant) -> Result<Verdict, String> {
+        let path = self.root.join(&mutant.file);
+        let Ok(text) = fs::read_to_string(&path) else {
+            return Ok(Verdict::Broken(format!("{} is gone", mutant.file.display())));
+        };
+        let found = text.matches(&mutant.old).count();
+        if found != 1 {
+            return Ok(Verdict::Broken(format!("its text is in {} {found} times", mutant.file.display())));
+        }
+        let place = |e: io::Error| format!("{}: {e}", path.display());
+        fs::write(&path, text.replacen(&mutant.old, &mutant.new, 1)).map_err(place)?;
+        let verdict = self.test();
+        fs::write(&path, text).map_err(place)?;
+        Ok(verdict)
+    }
+
+    fn test(&self) -> Verdict {
+        let build = self.cargo(&["test", "--no-run"]).output();
+        match build {
+            Err(e) => return Verdict::Broken(e.to_string()),
+            Ok(output) if !output.status.success() => {
+                let errors = String::from_utf8_lossy(&output.stderr);
+                let first = errors.lines().find(|line| line.starts_with("error")).unwrap_or("does not build");
+                return Verdict::Broken(first.to_string());
+            }
+            Ok(_) => {}
+        }
+        let log = self.root.join("tests.log");
+        let tests =
+            fs::File::create(&log).and_then(|out| self.cargo(&["test", "--tests"]).stdout(out).spawn());
+        let Ok(mut tests) = tests else { return Verdict::Broken("the tests do not start".to_string()) };
+        let started = Instant::now();
+        loop {
+            match tests.try_wait() {
+                Ok(Some(status)) if status.success() => return Verdict::Survived,
+                Ok(Some(_)) => return Verdict::Caught(first_failure(&log)),
+                Ok(None) if started.elapsed() < TESTS_MAX => thread::sleep(Duration::from_millis(20)),
+                Ok(None) => {
+                    let _ = tests.kill();
+                    let _ = tests.wait();
+                    return Verdict::Caught(format!("no end within {} s", TESTS_MAX.as_secs()));
+                }
+                Err(e) => return Verdict::Broken(e.to_string()),
+            }
+        }
+    }
+
+    /// cargo for the copied core; it stops at the first test file with a failure.
+    fn cargo(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("cargo");
+        command.current_dir(&self.root).args(args).args(["--package", "fairlift-core"]);
+        command.env("CARGO_TARGET_DIR", self.root.join("target")).env("RUST_BACKTRACE", "0");
+        command.env("PROPTEST_FAILURE_PERSISTENCE", "off").stdin(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+}
+
+fn first_failure(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let failure = text.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+    failure.unwrap_or("the tests ended abnormally").to_string()
+}
+
+/// Copy a file or a tree; files that are equal already keep their time, so that cargo need not build them again.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if !from.is_dir() {
+        let text = fs::read(from)?;
+        return if fs::read(to).is_ok_and(|there| there == text) { Ok(()) } else { fs::write(to, text) };
+    }
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(to)? {
+        let old = entry?.path();
+        let gone = old.file_name().is_some_and(|name| !from.join(name).exists());
+        if gone && old.is_dir() {
+            fs::remove_dir_all(old)?;
+        } else if gone {
+            fs::remove_file(old)?;
+        }
+    }
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
+}

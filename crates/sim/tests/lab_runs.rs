@@ -1,0 +1,26 @@
+//! The simulator as a whole: fio jobs through kernel, block layer and device, one statement a test.
+
+#[path = "lab/conservation.rs"]
+mod conservation;
+#[path = "lab/depth.rs"]
+mod depth;
+#[path = "lab/determinism.rs"]
+mod determinism;
+#[path = "lab/durability.rs"]
+mod durability;
+#[path = "lab/elevators.rs"]
+mod elevators;
+#[path = "lab/harness.rs"]
+mod harness;
+#[path = "lab/order.rs"]
+mod order;
+#[path = "lab/pace.rs"]
+mod pace;
+#[path = "lab/page_cache.rs"]
+mod page_cache;
+#[path = "lab/property.rs"]
+mod property;
+#[path = "lab/slots.rs"]
+mod slots;
+#[path = "lab/work.rs"]
+mod work;
