@@ -263,6 +263,10 @@ impl BlockLayer {
         }
         // Two requests may have become one, which frees a slot.
         self.wake_waiters();
+        if bio.flags.contains(Flags::UNPLUG) {
+            // The driver is called within the submission: what comes next finds nothing to merge with.
+            self.pump(now);
+        }
         true
     }
 

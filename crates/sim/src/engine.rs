@@ -15,7 +15,7 @@ use std::task::{Context as PollContext, Poll, Waker};
 use fairlift_core::{ContextId, IoPrio};
 
 use crate::block::BlockLayer;
-use crate::kernel::Kernel;
+use crate::kernel::{FileId, Kernel, Layout, NoSpace};
 
 /// A simulated task (a thread of a program or of the kernel).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -127,6 +127,14 @@ impl Machine {
     /// The block layer, to start and take its trace.
     pub fn block_mut(&mut self) -> &mut BlockLayer {
         &mut self.block
+    }
+
+    /// A file that is there, written out, before the run.
+    ///
+    /// # Errors
+    /// When it does not fit.
+    pub fn make_file(&mut self, name: &str, bytes: u64) -> Result<FileId, NoSpace> {
+        self.kernel.create_file(name, bytes, Layout::Preallocated)
     }
 
     /// Files, page cache, file system.

@@ -63,6 +63,8 @@ pub struct Rules {
 pub struct WritebackRules {
     /// Tasks that dirty too many pages write some themselves (until 3.1); otherwise they are paused by rate control.
     pub foreground: bool,
+    /// They do only while more is dirty than the limit, what is on its way not counted (2.6.31, d7831a0bdf0): else they just wait.
+    pub foreground_above_limit: bool,
     /// A pool of pdflush threads (until 2.6.31) that skips congested queues, instead of a thread per device that waits.
     pub pdflush: bool,
     /// The pause between two looks at the limits doubles from one jiffy (2.6.32) instead of waiting for congestion to end.
@@ -117,10 +119,16 @@ const WRITE_SYNC: Flags = SYNC_NOIDLE.or(Flags::UNPLUG);
 /// `JBD2_JOURNAL_REQ_FLAGS`.
 const JBD2_TODAY: Flags = Flags::SYNC.or(Flags::META);
 
-const WRITEBACK_29: WritebackRules =
-    WritebackRules { foreground: true, pdflush: true, growing_pauses: false, ratios: (5, 10) };
+const WRITEBACK_29: WritebackRules = WritebackRules {
+    foreground: true,
+    foreground_above_limit: false,
+    pdflush: true,
+    growing_pauses: false,
+    ratios: (5, 10),
+};
 const WRITEBACK_30: WritebackRules = WritebackRules { ratios: (10, 20), ..WRITEBACK_29 };
-const WRITEBACK_32: WritebackRules = WritebackRules { pdflush: false, growing_pauses: true, ..WRITEBACK_30 };
+const WRITEBACK_31: WritebackRules = WritebackRules { foreground_above_limit: true, ..WRITEBACK_30 };
+const WRITEBACK_32: WritebackRules = WritebackRules { pdflush: false, growing_pauses: true, ..WRITEBACK_31 };
 const WRITEBACK_TODAY: WritebackRules = WritebackRules { foreground: false, ..WRITEBACK_32 };
 
 const JOURNAL_28: JournalRules = JournalRules {
@@ -216,6 +224,7 @@ const V2_6_30: Rules = Rules {
 const V2_6_31: Rules = Rules {
     version: "2.6.31",
     about: "September 2009: queue plug, sync/async request pools, CFQ without service trees",
+    writeback: WRITEBACK_31,
     ..V2_6_30
 };
 const V2_6_32: Rules = Rules {

@@ -86,10 +86,12 @@ impl Sys {
         };
         let Place::Allocated(map) = &file_state.place else { return Err(Errno::Invalid) };
         let mapped = map.covers(pages.start, pages.end - pages.start);
-        if !mapped && ext.blocks.free() <= pages.end - pages.start + kernel.cache.dirty_pages() {
+        let delayed = ext.mount.kind == FsKind::Ext4 || kernel.rules.ext3_is_ext4;
+        // Dirty pages may still need a place each; and index blocks take a few.
+        let promised = if delayed { kernel.cache.dirty_pages() } else { 0 };
+        if !mapped && ext.blocks.free() <= pages.end - pages.start + promised + 8 {
             return Err(Errno::NoSpace);
         }
-        let delayed = ext.mount.kind == FsKind::Ext4 || kernel.rules.ext3_is_ext4;
         let allocate = !mapped && !delayed;
         // With delayed allocation the size on disk follows the blocks.
         let size = end_bytes > file_state.bytes && (mapped || !delayed);

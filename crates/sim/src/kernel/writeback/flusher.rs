@@ -110,16 +110,21 @@ impl Sys {
     /// Write what has been dirty since before `now` minus 30 s.
     async fn write_expired(&self, now: u64) {
         let Some(before) = now.checked_sub(EXPIRE_NS) else { return };
-        let end = self.machine.borrow().kernel.cache.end_of_line();
-        loop {
-            let file = self.machine.borrow().kernel.cache.next_dirty_file(before, end);
-            let Some(file) = file else { break };
-            if self.held_back() {
-                self.unplug();
-                self.sleep(CONGESTION_NS).await;
-                continue;
+        // Rounds over all old files, until a round finds nothing it can start.
+        let mut written = 1;
+        while written > 0 {
+            written = 0;
+            let end = self.machine.borrow().kernel.cache.end_of_line();
+            loop {
+                let file = self.machine.borrow().kernel.cache.next_dirty_file(before, end);
+                let Some(file) = file else { break };
+                if self.held_back() {
+                    self.unplug();
+                    self.sleep(CONGESTION_NS).await;
+                    continue;
+                }
+                written += self.write_some(file, self.round_pages(), Flags::NONE).await;
             }
-            self.write_some(file, self.round_pages(), Flags::NONE).await;
         }
         self.unplug();
     }

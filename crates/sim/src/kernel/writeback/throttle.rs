@@ -40,6 +40,10 @@ impl Sys {
         self.machine.borrow().kernel.rules.writeback.growing_pauses
     }
 
+    fn only_above_limit(&self) -> bool {
+        self.machine.borrow().kernel.rules.writeback.foreground_above_limit
+    }
+
     /// Write `chunk` pages, of whatever file, and pause, until the limits are kept or the chunk is written.
     async fn write_own_share(&self, chunk: u64) {
         let mut written = 0;
@@ -55,7 +59,7 @@ impl Sys {
             if kept {
                 break;
             }
-            if dirty > limit {
+            if dirty > limit || (dirty > 0 && !self.only_above_limit()) {
                 written += self.write_for_others(chunk - written).await;
             }
             if written >= chunk || self.machine.borrow().kernel.cache.unwritten_pages() <= limit {
