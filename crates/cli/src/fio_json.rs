@@ -1,4 +1,4 @@
-//! fio's JSON report, field for field as fio 3.33 writes it (`reference/devices-and-workloads.md` §6.4).
+//! fio's JSON report, field for field as fio 3.33 writes it.
 //!
 //! What a simulation does not have is 0: wall-clock times, CPU shares, page faults. `docs/cli.md` lists these fields.
 

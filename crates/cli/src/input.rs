@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fairlift_fio::{MAX_BYTES, ParseOptions, Parsed, Source, parse, parse_command_line};
 use fairlift_sim::device::DeviceSpec;
-use fairlift_sim::kernel::{Memory, Rules, version};
+use fairlift_sim::kernel::{Filesystem, Memory, Rules, version};
 use fairlift_sim::scenario::{self, Case, Scenario};
 use fairlift_sim::scheduler::{SchedulerSpec, find_elevator, nearest};
 
@@ -120,6 +120,7 @@ fn of_jobs(parsed: Parsed, sources: &[Source], name: &str) -> Result<Scenario, F
         rules: version::VERSIONS[0].clone(),
         schedulers: Vec::new(),
         memory: Memory::default(),
+        filesystem: Filesystem::Raw,
         seed: 1,
         runtime_ns: None,
         fresh_files: false,

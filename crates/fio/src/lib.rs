@@ -18,7 +18,7 @@
 //! assert_eq!(first.offset_bytes, 61_440); // every fio job 1 starts at 6.03 % of its file
 //! ```
 //!
-//! Facts about fio come from `reference/devices-and-workloads.md` §6 and from running fio 3.33; the recorded streams are in
+//! Facts about fio come from its documentation and source and from running fio 3.33; the recorded streams are in
 //! `tests/vectors`.
 
 mod build;

@@ -84,6 +84,7 @@ fn main() {
             device: &device_spec,
             rules,
             memory: Memory::default(),
+            filesystem: fairlift_sim::kernel::Filesystem::Raw,
             jobs: &jobs(text),
             seed: 1,
             runtime_ns: None,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fairlift_core::collections::Id;
 use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
-use fairlift_core::{Bio, ContextId, Dispatch, Elevator, IoPrio, Op, RequestId};
+use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, Request, RequestId};
 
 use crate::device::{Command, Completion, Device};
 use crate::engine::{OpId, TaskId};
@@ -61,6 +61,38 @@ pub struct BlockStats {
     pub device_time_ns: Vec<u64>,
 }
 
+/// What the block layer was asked, or asked the device, at a moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TraceEvent {
+    /// When, nanoseconds.
+    pub at_ns: u64,
+    /// What happened.
+    pub kind: TraceKind,
+    /// Whose it is; `None` for flushes of the queue's own.
+    pub task: Option<TaskId>,
+    /// What to do.
+    pub op: Op,
+    /// How.
+    pub flags: Flags,
+    /// First sector.
+    pub sector: u64,
+    /// Sectors.
+    pub sectors: u32,
+}
+
+/// Kind of a [`TraceEvent`]; in brackets blktrace's letter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TraceKind {
+    /// A bio came in and became a request (Q and G).
+    Queued,
+    /// A bio came in and joined a request (Q and M).
+    Merged,
+    /// A request went to the device (D).
+    Issued,
+    /// A request is done (C).
+    Completed,
+}
+
 /// Request queue, device and what waits for them.
 pub struct BlockLayer {
     queue: RequestQueue,
@@ -80,6 +112,9 @@ pub struct BlockLayer {
     woken: VecDeque<TaskId>,
     finished: Vec<Completion>,
     stats: BlockStats,
+    /// The task of each context, by slot.
+    task_of: Vec<Option<TaskId>>,
+    trace: Option<Vec<TraceEvent>>,
     /// Since when the busy time is not charged to anybody yet.
     charged_until: u64,
     last_change: u64,
@@ -103,6 +138,8 @@ impl BlockLayer {
             waiting: [VecDeque::new(), VecDeque::new()],
             woken: VecDeque::new(),
             finished: Vec::new(),
+            task_of: vec![None; config.contexts_max + 1],
+            trace: None,
             charged_until: 0,
             last_change: 0,
         }
@@ -123,8 +160,39 @@ impl BlockLayer {
         &self.stats
     }
 
-    pub(crate) fn create_context(&mut self, ioprio: IoPrio) -> ContextId {
-        self.queue.contexts_mut().create(ioprio)
+    /// Record from now on what happens.
+    pub fn start_trace(&mut self) {
+        self.trace = Some(Vec::new());
+    }
+
+    /// What happened since the trace was started or last taken.
+    pub fn take_trace(&mut self) -> Vec<TraceEvent> {
+        self.trace.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn trace_bio(&mut self, kind: TraceKind, bio: &Bio, task: TaskId, at_ns: u64) {
+        let Some(trace) = &mut self.trace else { return };
+        let Bio { op, flags, sector, sectors, .. } = *bio;
+        trace.push(TraceEvent { at_ns, kind, task: Some(task), op, flags, sector, sectors });
+    }
+
+    fn trace_request(&mut self, kind: TraceKind, request: &Request, at_ns: u64) {
+        let Some(trace) = &mut self.trace else { return };
+        let Request { op, flags, sector, sectors, context, .. } = *request;
+        let task = self.task_of[context.index()];
+        trace.push(TraceEvent { at_ns, kind, task, op, flags, sector, sectors });
+    }
+
+    /// `from` waits for I/O of `to`.
+    pub(crate) fn yield_to(&mut self, from: ContextId, to: Option<ContextId>, now: u64) {
+        self.queue.yield_to(from, to, now);
+        self.dirty = true;
+    }
+
+    pub(crate) fn create_context(&mut self, ioprio: IoPrio, task: TaskId) -> ContextId {
+        let context = self.queue.contexts_mut().create(ioprio);
+        self.task_of[context.index()] = (context != ContextId::OVERFLOW).then_some(task);
+        context
     }
 
     pub(crate) fn exit_context(&mut self, context: ContextId, now: u64) {
@@ -174,10 +242,12 @@ impl BlockLayer {
         let answer = if again { self.queue.resubmit(bio, now) } else { self.queue.submit(bio, now) };
         match answer {
             Submitted::Queued(_) => {
+                self.trace_bio(TraceKind::Queued, &bio, task, now);
                 self.ops[op.0 as usize].left += 1;
                 self.stats.bios += 1;
             }
             Submitted::Merged(_) => {
+                self.trace_bio(TraceKind::Merged, &bio, task, now);
                 self.ops[op.0 as usize].left += 1;
                 self.stats.bios += 1;
                 self.stats.merged += 1;
@@ -193,6 +263,10 @@ impl BlockLayer {
         }
         // Two requests may have become one, which frees a slot.
         self.wake_waiters();
+        if bio.flags.contains(Flags::UNPLUG) {
+            // The driver is called within the submission: what comes next finds nothing to merge with.
+            self.pump(now);
+        }
         true
     }
 
@@ -246,7 +320,8 @@ impl BlockLayer {
     }
 
     fn issue(&mut self, rq: RequestId, now: u64) {
-        let request = &self.queue.requests()[rq];
+        let request = self.queue.requests()[rq];
+        self.trace_request(TraceKind::Issued, &request, now);
         debug_assert_eq!(request.state, RequestState::Issued);
         let command = Command {
             tag: rq.index() as u32,
@@ -289,6 +364,7 @@ impl BlockLayer {
         self.in_device -= 1;
         self.dirty = true;
         let request = self.queue.requests()[rq];
+        self.trace_request(TraceKind::Completed, &request, now);
         let busy = now - self.charged_until.min(now);
         self.charged_until = now;
         self.stats.busy_ns += busy;

@@ -15,7 +15,7 @@ use std::task::{Context as PollContext, Poll, Waker};
 use fairlift_core::{ContextId, IoPrio};
 
 use crate::block::BlockLayer;
-use crate::kernel::Kernel;
+use crate::kernel::{FileId, Kernel, Layout, NoSpace};
 
 /// A simulated task (a thread of a program or of the kernel).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -31,6 +31,8 @@ pub struct Machine {
     tasks: Vec<TaskState>,
     /// Program tasks that have not ended: the run is over when there is none.
     programs_left: usize,
+    /// Tasks started by tasks, not polled yet.
+    born: Vec<Born>,
     /// Block layer and device.
     pub(crate) block: BlockLayer,
     /// Files, page cache and version rules.
@@ -42,6 +44,10 @@ struct TaskState {
     context: ContextId,
     in_ready: bool,
     program: bool,
+    name: String,
+    ended: bool,
+    /// Tasks that wait for its end.
+    joining: Vec<TaskId>,
     /// Finished asynchronous operations, oldest first.
     completions: VecDeque<OpDone>,
 }
@@ -88,6 +94,52 @@ impl Machine {
     pub(crate) fn wake_at(&mut self, at: u64, task: TaskId) {
         self.seq += 1;
         self.timers.push(Reverse((at, self.seq, task)));
+    }
+
+    /// Enter a new task; its code follows.
+    fn add_task(&mut self, ioprio: IoPrio, program: bool) -> TaskId {
+        let task = TaskId(self.tasks.len());
+        let context = self.block.create_context(ioprio, task);
+        self.tasks.push(TaskState {
+            context,
+            in_ready: false,
+            program,
+            name: format!("task{}", task.0),
+            ended: false,
+            joining: Vec::new(),
+            completions: VecDeque::new(),
+        });
+        self.programs_left += usize::from(program);
+        self.wake(task);
+        task
+    }
+
+    /// Call a task something (`comm`), for traces.
+    pub fn set_name(&mut self, task: TaskId, name: &str) {
+        name.clone_into(&mut self.tasks[task.0].name);
+    }
+
+    /// What a task is called.
+    pub fn name_of(&self, task: TaskId) -> &str {
+        &self.tasks[task.0].name
+    }
+
+    /// The block layer, to start and take its trace.
+    pub fn block_mut(&mut self) -> &mut BlockLayer {
+        &mut self.block
+    }
+
+    /// A file that is there, written out, before the run.
+    ///
+    /// # Errors
+    /// When it does not fit.
+    pub fn make_file(&mut self, name: &str, bytes: u64) -> Result<FileId, NoSpace> {
+        self.kernel.create_file(name, bytes, Layout::Preallocated)
+    }
+
+    /// Files, page cache, file system.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
     }
 
     pub(crate) fn context_of(&self, task: TaskId) -> ContextId {
@@ -152,6 +204,15 @@ impl Machine {
 
 type Program = Pin<Box<dyn Future<Output = ()>>>;
 
+/// The code of a task that another one started.
+struct Born(Program);
+
+impl std::fmt::Debug for Born {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Born")
+    }
+}
+
 /// A computer with its tasks.
 pub struct Simulation {
     machine: Rc<RefCell<Machine>>,
@@ -179,6 +240,7 @@ impl Simulation {
             ready: VecDeque::new(),
             tasks: Vec::new(),
             programs_left: 0,
+            born: Vec::new(),
             block,
             kernel,
         };
@@ -209,19 +271,7 @@ impl Simulation {
         P: FnOnce(Sys) -> F,
         F: Future<Output = ()> + 'static,
     {
-        let task = TaskId(self.programs.len());
-        {
-            let mut machine = self.machine.borrow_mut();
-            let context = machine.block.create_context(ioprio);
-            machine.tasks.push(TaskState {
-                context,
-                in_ready: false,
-                program: is_program,
-                completions: VecDeque::new(),
-            });
-            machine.programs_left += usize::from(is_program);
-            machine.wake(task);
-        }
+        let task = self.machine.borrow_mut().add_task(ioprio, is_program);
         let sys = Sys { machine: Rc::clone(&self.machine), task };
         self.programs.push(Some(Box::pin(program(sys))));
         task
@@ -271,8 +321,15 @@ impl Simulation {
                 machine.programs_left -= usize::from(machine.tasks[task.0].program);
                 let (context, now) = (machine.tasks[task.0].context, machine.now);
                 machine.block.exit_context(context, now);
+                machine.tasks[task.0].ended = true;
+                for waiting in std::mem::take(&mut machine.tasks[task.0].joining) {
+                    machine.wake(waiting);
+                }
             }
             machine.settle();
+            let born = std::mem::take(&mut machine.born);
+            drop(machine);
+            self.programs.extend(born.into_iter().map(|Born(program)| Some(program)));
         }
     }
 
@@ -298,6 +355,41 @@ impl Sys {
     /// The caller's io context.
     pub fn context(&self) -> ContextId {
         self.machine.borrow().context_of(self.task)
+    }
+
+    /// Call this task something (`prctl(PR_SET_NAME)`), for traces.
+    pub fn set_name(&self, name: &str) {
+        self.machine.borrow_mut().set_name(self.task, name);
+    }
+
+    /// This task.
+    pub fn task(&self) -> TaskId {
+        self.task
+    }
+
+    /// Start another task (fork): it runs beside the caller, with an io context of its own.
+    pub fn spawn<F, P>(&self, ioprio: IoPrio, program: P) -> TaskId
+    where
+        P: FnOnce(Sys) -> F,
+        F: Future<Output = ()> + 'static,
+    {
+        let task = self.machine.borrow_mut().add_task(ioprio, true);
+        let sys = Sys { machine: Rc::clone(&self.machine), task };
+        let program = Born(Box::pin(program(sys)));
+        self.machine.borrow_mut().born.push(program);
+        task
+    }
+
+    /// Wait until a task ended.
+    pub async fn join(&self, task: TaskId) {
+        self.wait(|machine, caller| {
+            let other = &mut machine.tasks[task.0];
+            if !other.ended {
+                other.joining.push(caller);
+            }
+            other.ended.then_some(())
+        })
+        .await;
     }
 
     /// Sleep until the clock shows `at` nanoseconds.

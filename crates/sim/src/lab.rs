@@ -7,7 +7,7 @@ use fairlift_fio::{Job, expand};
 use crate::block::BlockLayer;
 use crate::device::DeviceSpec;
 use crate::engine::{Outcome, Simulation};
-use crate::kernel::{self, Kernel, Memory, Rules};
+use crate::kernel::{self, Filesystem, Kernel, Memory, Rules};
 use crate::program::fio::{self, SetupError};
 use crate::result::RunResult;
 use crate::scheduler::SchedulerSpec;
@@ -28,6 +28,8 @@ pub struct Setup<'a> {
     pub rules: &'a Rules,
     /// Memory.
     pub memory: Memory,
+    /// What is on the device.
+    pub filesystem: Filesystem,
     /// fio jobs.
     pub jobs: &'a [Job],
     /// The seed of everything random.
@@ -94,7 +96,7 @@ pub fn run(setup: &Setup<'_>, progress: &mut dyn FnMut(u64)) -> Result<RunResult
     let device = setup.device.build(setup.seed);
     let config = setup.rules.queue_config(device.limits(), expansion.processes.len() + DAEMONS);
     let elevator = setup.scheduler.build(&config.elevator(), setup.rules.profile);
-    let kernel = Kernel::new(setup.rules.clone(), setup.memory, device.limits().sectors);
+    let kernel = Kernel::new(setup.rules.clone(), setup.memory, setup.filesystem, device.limits().sectors);
     let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);
     kernel::start_daemons(&mut simulation);
     let options = fio::Options { fresh_files: setup.fresh_files, entropy: setup.seed };

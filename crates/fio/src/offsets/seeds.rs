@@ -1,4 +1,4 @@
-//! One seed per random stream of a process (`reference/devices-and-workloads.md` §6.3).
+//! One seed per random stream of a process (fio 3.33 `init.c`).
 
 use crate::job::{Generator, Job};
 use crate::offsets::rng::Rng;

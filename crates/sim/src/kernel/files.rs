@@ -1,6 +1,9 @@
 //! Files: names, sizes, and where their blocks lie on the device.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+
+use super::ext::ExtInode;
+use super::extents::Extents;
 
 /// Bytes in a page and in a file system block.
 pub const PAGE: u64 = 4096;
@@ -21,6 +24,8 @@ pub enum Layout {
     /// Sparse: a block gets its place when it is first written, next to the one written before it. What ext3 and ext4 do
     /// for a file that was only truncated to its size; scattered writes then lie in a row on the disk.
     Fresh,
+    /// As [`Layout::Fresh`], for a file that grows: its blocks come from the device's free space one by one.
+    Growing,
 }
 
 /// Why a file cannot be made.
@@ -32,22 +37,36 @@ pub struct NoSpace {
     pub capacity: u64,
 }
 
+/// How blocks of a file become blocks of the device.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// One behind the other from this sector on.
+    Contiguous(u64),
+    /// Block by block in the order of writing: within `region` (first block, next free one), or from all free space.
+    Written { blocks: Extents, region: Option<(u64, u64)> },
+    /// As the file system allocated them.
+    Allocated(Extents),
+}
+
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) bytes: u64,
-    first_sector: u64,
-    /// For [`Layout::Fresh`]: block of the file -> block of its region plus one; 0 = not allocated.
-    blocks: Option<Vec<u32>>,
-    next_block: u32,
+    pub(crate) place: Place,
+    /// Has it a name?
+    pub(crate) linked: bool,
+    /// How often it is open.
+    pub(crate) opens: u32,
+    /// What ext3 and ext4 know of it.
+    pub(crate) ext: Option<ExtInode>,
 }
 
 /// All files of one device.
 #[derive(Debug)]
 pub(crate) struct Files {
     files: Vec<File>,
-    /// Looked up, never walked: its order is not the same in every run.
-    by_name: HashMap<String, FileId>,
+    by_name: BTreeMap<String, FileId>,
     capacity_sectors: u64,
+    /// Without a file system, space is handed out from the start of the device on.
     next_sector: u64,
 }
 
@@ -60,38 +79,79 @@ pub(crate) struct Run {
 
 impl Files {
     pub(crate) fn new(capacity_sectors: u64) -> Files {
-        Files { files: Vec::new(), by_name: HashMap::new(), capacity_sectors, next_sector: 0 }
+        Files { files: Vec::new(), by_name: BTreeMap::new(), capacity_sectors, next_sector: 0 }
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<FileId> {
         self.by_name.get(name).copied()
     }
 
+    /// A file without a file system.
     pub(crate) fn create(&mut self, name: &str, bytes: u64, layout: Layout) -> Result<FileId, NoSpace> {
         let sectors = bytes.div_ceil(PAGE) * PAGE_SECTORS;
-        let first_sector = if layout == Layout::Device { 0 } else { self.next_sector };
-        if first_sector + bytes.div_ceil(512) > self.capacity_sectors {
+        let first = if layout == Layout::Device { 0 } else { self.next_sector };
+        if first + bytes.div_ceil(512) > self.capacity_sectors {
             return Err(NoSpace {
-                wanted: (first_sector * 512).saturating_add(bytes),
+                wanted: (first * 512).saturating_add(bytes),
                 capacity: self.capacity_sectors * 512,
             });
         }
-        if layout != Layout::Device {
+        let place = match layout {
+            Layout::Device | Layout::Preallocated => Place::Contiguous(first),
+            Layout::Fresh => Place::Written {
+                blocks: Extents::default(),
+                region: Some((first / PAGE_SECTORS, first / PAGE_SECTORS)),
+            },
+            Layout::Growing => Place::Written { blocks: Extents::default(), region: None },
+        };
+        if matches!(layout, Layout::Preallocated | Layout::Fresh) {
             self.next_sector += sectors;
         }
-        let blocks = (layout == Layout::Fresh).then(|| vec![0; (sectors / PAGE_SECTORS) as usize]);
-        let file = FileId(self.files.len());
-        self.files.push(File { bytes, first_sector, blocks, next_block: 0 });
-        self.by_name.insert(name.to_owned(), file);
+        let file = self.add(place, bytes);
+        self.link(name, file);
         Ok(file)
+    }
+
+    /// A file without a name.
+    pub(crate) fn add(&mut self, place: Place, bytes: u64) -> FileId {
+        self.files.push(File { bytes, place, linked: false, opens: 0, ext: None });
+        FileId(self.files.len() - 1)
+    }
+
+    /// Give a file a name.
+    pub(crate) fn link(&mut self, name: &str, file: FileId) {
+        self.by_name.insert(name.to_owned(), file);
+        self.files[file.0].linked = true;
+    }
+
+    /// Take a name away.
+    pub(crate) fn unlink(&mut self, name: &str) {
+        if let Some(file) = self.by_name.remove(name) {
+            self.files[file.0].linked = false;
+        }
+    }
+
+    /// Change a file's size; what a file without a file system had beyond it becomes a hole.
+    pub(crate) fn resize(&mut self, file: FileId, bytes: u64) {
+        let file = &mut self.files[file.0];
+        if bytes < file.bytes
+            && let Place::Written { blocks, .. } = &mut file.place
+        {
+            blocks.truncate(bytes.div_ceil(PAGE));
+        }
+        file.bytes = bytes;
     }
 
     pub(crate) fn get(&self, file: FileId) -> &File {
         &self.files[file.0]
     }
 
-    /// The runs on the device of `sectors` sectors from `sector` of the file, appended to `runs`. With `allocate` missing blocks
-    /// get a place; without, they are skipped (a hole reads as zeros without I/O).
+    pub(crate) fn get_mut(&mut self, file: FileId) -> &mut File {
+        &mut self.files[file.0]
+    }
+
+    /// The runs on the device of `sectors` sectors from `sector` of the file, appended to `runs`. Holes are skipped (they read as
+    /// zeros without I/O); with `allocate` those of a file without a file system get a place.
     pub(crate) fn map(
         &mut self,
         file: FileId,
@@ -100,23 +160,25 @@ impl Files {
         allocate: bool,
         runs: &mut Vec<Run>,
     ) {
-        let file = &mut self.files[file.0];
-        let first = file.first_sector;
-        let Some(blocks) = &mut file.blocks else {
-            runs.push(Run { sector: first + sector, sectors });
-            return;
-        };
-        let mut at = sector;
-        while at < sector + sectors {
-            let block = (at / PAGE_SECTORS) as usize;
-            let within = at % PAGE_SECTORS;
-            let length = (PAGE_SECTORS - within).min(sector + sectors - at);
-            if blocks[block] == 0 && allocate {
-                file.next_block += 1;
-                blocks[block] = file.next_block;
+        if allocate {
+            self.place_holes(file, sector, sectors);
+        }
+        let extents = match &self.files[file.0].place {
+            Place::Contiguous(first) => {
+                runs.push(Run { sector: first + sector, sectors });
+                return;
             }
-            if blocks[block] != 0 {
-                let place = first + u64::from(blocks[block] - 1) * PAGE_SECTORS + within;
+            Place::Written { blocks, .. } => blocks,
+            Place::Allocated(blocks) => blocks,
+        };
+        let end = sector + sectors;
+        let mut at = sector;
+        while at < end {
+            let (block, within) = (at / PAGE_SECTORS, at % PAGE_SECTORS);
+            let (place, blocks) = extents.run_at(block, end.div_ceil(PAGE_SECTORS) - block);
+            let length = (blocks * PAGE_SECTORS - within).min(end - at);
+            if let Some(place) = place {
+                let place = place * PAGE_SECTORS + within;
                 match runs.last_mut() {
                     Some(run) if run.sector + run.sectors == place => run.sectors += length,
                     _ => runs.push(Run { sector: place, sectors: length }),
@@ -124,6 +186,35 @@ impl Files {
             }
             at += length;
         }
+    }
+
+    fn place_holes(&mut self, file: FileId, sector: u64, sectors: u64) {
+        let Place::Written { blocks, region } = &mut self.files[file.0].place else { return };
+        let end = (sector + sectors).div_ceil(PAGE_SECTORS);
+        let mut at = sector / PAGE_SECTORS;
+        while at < end {
+            let (place, length) = blocks.run_at(at, end - at);
+            if place.is_none() {
+                let first = match region {
+                    Some((_, next)) => {
+                        *next += length;
+                        *next - length
+                    }
+                    None => {
+                        self.next_sector += length * PAGE_SECTORS;
+                        self.next_sector / PAGE_SECTORS - length
+                    }
+                };
+                blocks.insert(at, first, length);
+            }
+            at += length;
+        }
+    }
+
+    /// Is there room for a file without a file system to grow to `bytes`?
+    pub(crate) fn has_room(&self, file: FileId, bytes: u64) -> bool {
+        let more = bytes.saturating_sub(self.files[file.0].bytes).div_ceil(512);
+        self.next_sector + more <= self.capacity_sectors
     }
 }
 

@@ -1,21 +1,36 @@
 //! The operating system: what lies between a program's system call and the block layer.
 //!
-//! Direct I/O, and a simple page cache with readahead and writeback. File systems' metadata and journals are not modelled
-//! yet (see `docs/models.md`).
+//! [`Sys`](crate::engine::Sys) has the system calls. Below them: open files and names, the [page cache](cache) with readahead and
+//! [writeback], ext3 and ext4 ([`ext`]) with their [journal], all by [kernel version](version). `docs/filesystems.md` says what
+//! is modelled from which source, and what is not.
 
+mod bio;
+mod buffered;
 mod cache;
+mod calls;
+mod direct;
+mod ext;
+mod extents;
 mod files;
-mod syscalls;
+mod journal;
 pub mod version;
+mod vfs;
+mod writeback;
 
+pub use cache::{Advice, ReadaheadState};
+pub use direct::DirectIo;
+pub use ext::{DataMode, Filesystem, FsKind, Mount};
 pub use files::{FileId, Layout, NoSpace, PAGE};
-pub use syscalls::{Advice, DirectIo, ReadaheadState};
+pub use journal::JournalStats;
 pub use version::Rules;
+pub use vfs::{Errno, Fd, OpenFlags, OpenSync};
 
 use crate::engine::{Simulation, TaskId};
 use cache::PageCache;
+use ext::Ext;
 use fairlift_core::IoPrio;
 use files::Files;
+use writeback::Writeback;
 
 /// How much memory there is for pages, and how much of it may be dirty.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -35,21 +50,56 @@ impl Default for Memory {
     }
 }
 
+impl Memory {
+    /// So much memory, with the ratios that kernel starts with.
+    pub fn of(rules: &Rules, cache_bytes: u64) -> Memory {
+        let (background_percent, dirty_percent) = rules.writeback.ratios;
+        Memory { cache_bytes, background_percent, dirty_percent }
+    }
+}
+
 /// State of the simulated kernel above the block layer.
 #[derive(Debug)]
 pub struct Kernel {
     pub(crate) rules: Rules,
     pub(crate) files: Files,
     pub(crate) cache: PageCache,
+    pub(crate) vfs: vfs::Vfs,
+    pub(crate) ext: Option<Ext>,
+    pub(crate) writeback: Writeback,
+}
+
+/// What a run left behind in memory; all zero after `sync` and a while.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Leftovers {
+    /// Dirty pages, metadata on its way home included.
+    pub dirty_pages: u64,
+    /// Pages on their way to the device.
+    pub writing_pages: u64,
+    /// Transactions that are not committed.
+    pub transactions: usize,
+    /// Metadata blocks that are in the log only.
+    pub checkpoint_blocks: usize,
 }
 
 impl Kernel {
-    /// A kernel of version `rules` for a device of `capacity_sectors`.
-    pub fn new(rules: Rules, memory: Memory, capacity_sectors: u64) -> Kernel {
-        Kernel { rules, files: Files::new(capacity_sectors), cache: PageCache::new(memory) }
+    /// A kernel of version `rules` for a device of `capacity_sectors` with `filesystem` on it.
+    pub fn new(rules: Rules, memory: Memory, filesystem: Filesystem, capacity_sectors: u64) -> Kernel {
+        let mut files = Files::new(capacity_sectors);
+        let mut cache = PageCache::new(memory);
+        let ext = match filesystem {
+            Filesystem::Raw => None,
+            Filesystem::Ext(mount) => {
+                cache.add_file(capacity_sectors * 512);
+                Some(Ext::new(mount, &rules, &mut files, capacity_sectors))
+            }
+        };
+        let writeback = Writeback::new(&cache);
+        Kernel { rules, files, cache, vfs: vfs::Vfs::default(), ext, writeback }
     }
 
-    /// Make a file of `bytes`, or find the one of that name.
+    /// Make a file of `bytes`, or find the one of that name: how things stand before a run, without I/O. On ext3 and ext4
+    /// [`Layout::Fresh`] files start out empty.
     ///
     /// # Errors
     /// When the device is too small.
@@ -59,18 +109,79 @@ impl Kernel {
         {
             return Ok(file);
         }
-        let file = self.files.create(name, bytes, layout)?;
-        self.cache.add_file(bytes);
+        let file = match &mut self.ext {
+            Some(ext) if layout != Layout::Device => ext.lay_out(&mut self.files, name, bytes, layout)?,
+            _ => self.files.create(name, bytes, layout)?,
+        };
+        self.cache.add_files_up_to(file);
+        let bytes = self.files.get(file).bytes;
+        self.cache.resize(file, bytes);
         Ok(file)
+    }
+
+    fn resize(&mut self, file: FileId, bytes: u64) {
+        self.files.resize(file, bytes);
+        self.cache.resize(file, bytes);
+    }
+
+    /// Are the file's pages written one bio each?
+    fn writes_page_by_page(&self, file: FileId) -> bool {
+        let Some(ext) = &self.ext else { return false };
+        file == ext.bdev
+            || (self.files.get(file).ext.is_some() && !self.rules.large_bios[ext.mount.kind as usize])
     }
 
     /// The page cache's I/O `io` is done: whom to wake.
     pub(crate) fn pages_done(&mut self, io: u32) -> Vec<TaskId> {
-        self.cache.io_done(io)
+        let Some(end) = self.cache.io_done(io) else { return Vec::new() };
+        if let Some(ext) = &mut self.ext
+            && end.write
+            && end.file == ext.bdev
+        {
+            for block in end.pages.clone() {
+                // One that was changed on its way has to make it again.
+                if !self.cache.is_page_dirty(end.file, block) {
+                    ext.journal.block_is_home(block);
+                }
+            }
+        }
+        end.wake
+    }
+
+    /// The journal's counters; `None` without a journal.
+    pub fn journal_stats(&self) -> Option<JournalStats> {
+        self.ext.as_ref().map(|ext| ext.journal.stats())
+    }
+
+    /// Blocks of the journal's log: in use, and all.
+    pub fn journal_log(&self) -> Option<(u64, u64)> {
+        self.ext.as_ref().map(|ext| ext.journal.log_used())
+    }
+
+    /// What is not on the device yet.
+    pub fn leftovers(&self) -> Leftovers {
+        let [transactions, checkpoint_blocks, _] =
+            self.ext.as_ref().map_or([0; 3], |ext| ext.journal.unfinished());
+        Leftovers {
+            dirty_pages: self.cache.dirty_pages(),
+            writing_pages: self.cache.unwritten_pages() - self.cache.dirty_pages(),
+            transactions,
+            checkpoint_blocks,
+        }
     }
 }
 
 /// Start the kernel's own threads.
 pub fn start_daemons(simulation: &mut Simulation) {
-    simulation.spawn_daemon(IoPrio::DEFAULT, syscalls::flusher);
+    writeback::start(simulation);
+    let kind = simulation.with_machine(|m| m.kernel.ext.as_ref().map(|ext| ext.mount.kind));
+    let ext3_is_ext4 = simulation.with_machine(|m| m.kernel.rules.ext3_is_ext4);
+    let (name, ioprio) = match kind {
+        None => return,
+        Some(FsKind::Ext3) if !ext3_is_ext4 => ("kjournald", IoPrio::DEFAULT),
+        // journal_ioprio=3
+        Some(_) => ("jbd2", IoPrio::BestEffort(3)),
+    };
+    let task = simulation.spawn_daemon(ioprio, journal::commit_thread);
+    simulation.with_machine(|m| m.set_name(task, name));
 }

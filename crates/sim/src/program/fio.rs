@@ -14,7 +14,7 @@ use super::pace::{Pace, Turn};
 use fairlift_core::collections::Id;
 
 use crate::engine::{OpDone, Signal, Simulation, Sys, TaskId};
-use crate::kernel::{Advice, DirectIo, FileId, Layout, NoSpace, ReadaheadState};
+use crate::kernel::{Advice, DirectIo, Errno, FileId, Layout, NoSpace, ReadaheadState};
 use crate::result::JobResult;
 
 /// How job files are put onto the simulated computer.
@@ -251,7 +251,8 @@ struct InFlight {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Io(FileIo),
-    Sync(FileId),
+    /// With `true`, only the data (fdatasync).
+    Sync(FileId, bool),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -383,7 +384,8 @@ impl Process {
                 offset: io.offset_bytes,
                 bytes: io.length_bytes,
             }),
-            IoKind::Sync | IoKind::DataSync => Step::Sync(file),
+            IoKind::Sync => Step::Sync(file, false),
+            IoKind::DataSync => Step::Sync(file, true),
         })
     }
 
@@ -445,8 +447,8 @@ impl Process {
         while let Some(step) = self.next_io(sys).await {
             let io = match step {
                 Step::Io(io) => io,
-                Step::Sync(file) => {
-                    self.sync(sys, file).await;
+                Step::Sync(file, data_only) => {
+                    self.sync(sys, file, data_only).await;
                     continue;
                 }
             };
@@ -471,6 +473,14 @@ impl Process {
         }
     }
 
+    /// A full file system ends the process.
+    fn end_on_error<T>(&self, result: Result<T, Errno>) -> Option<T> {
+        if result.is_err() {
+            self.states[self.number].set(State::Stopped);
+        }
+        result.ok()
+    }
+
     /// Must `io` be on the medium before it is done (O_SYNC)?
     fn syncs(&self, io: &FileIo) -> bool {
         self.job.durability.open_sync != OpenSync::None && io.direction == Direction::Write
@@ -481,17 +491,21 @@ impl Process {
         match (self.job.submission.direct, io.direction) {
             (false, Direction::Read) => {
                 let mut ra = self.readahead[io.slot];
-                sys.read(io.file, io.offset, io.bytes, &mut ra).await;
+                sys.read_file(io.file, io.offset, io.bytes, &mut ra).await;
                 self.readahead[io.slot] = ra;
             }
-            (false, Direction::Write) => sys.write(io.file, io.offset, io.bytes).await,
+            (false, Direction::Write) => {
+                let written = sys.write_file(io.file, io.offset, io.bytes).await;
+                self.end_on_error(written);
+            }
             _ => {
                 let ioprio = self.command_priority(io.direction, io.bytes);
-                sys.direct(io.direct(ioprio, false)).await;
+                let done = sys.direct(io.direct(ioprio, false)).await;
+                self.end_on_error(done);
             }
         }
         if self.syncs(io) {
-            sys.fsync(io.file).await;
+            sys.sync_file(io.file, self.job.durability.open_sync == OpenSync::DataSync).await;
         }
     }
 
@@ -524,8 +538,8 @@ impl Process {
         for _ in 0..count {
             let io = match self.next_io(sys).await {
                 Some(Step::Io(io)) => io,
-                Some(Step::Sync(file)) => {
-                    self.sync(sys, file).await;
+                Some(Step::Sync(file, data_only)) => {
+                    self.sync(sys, file, data_only).await;
                     continue;
                 }
                 None => {
@@ -546,7 +560,8 @@ impl Process {
         let started = sys.now();
         sys.sleep(sys.cpu_per_io_ns()).await;
         let ioprio = self.command_priority(io.direction, io.bytes);
-        let op = sys.submit_direct(io.direct(ioprio, self.syncs(io))).await;
+        let submitted = sys.submit_direct(io.direct(ioprio, self.syncs(io))).await;
+        let Some(op) = self.end_on_error(submitted) else { return };
         let issued_ns = sys.now();
         if started >= self.result.started_ns {
             self.result.transfers[io.direction.index()].slat.record(issued_ns - started);
@@ -601,14 +616,14 @@ impl Process {
 
     async fn sync_all(&mut self, sys: &Sys) {
         for file in self.files.clone() {
-            self.sync(sys, file).await;
+            self.sync(sys, file, false).await;
         }
     }
 
-    async fn sync(&mut self, sys: &Sys, file: FileId) {
+    async fn sync(&mut self, sys: &Sys, file: FileId, data_only: bool) {
         let started = sys.now();
         sys.sleep(sys.cpu_per_io_ns()).await;
-        sys.fsync(file).await;
+        sys.sync_file(file, data_only).await;
         if sys.now() >= self.result.started_ns {
             self.result.sync.record(sys.now() - started);
         }

@@ -5,6 +5,8 @@
 //! device = "sata7200-2009"          # preset or file
 //! kernel = "2.6.31"
 //! schedulers = ["noop", "deadline", "cfq:slice_idle=8"]
+//! filesystem = "ext4"               # raw (default), ext3 or ext4
+//! mount = "data=ordered,barrier=0"  # its mount options
 //! seed = 1
 //!
 //! jobs = """                        # a fio job file; or jobs_file = "readers.fio"
@@ -38,7 +40,7 @@ use fairlift_fio::{Diagnostic, Job};
 use serde::Deserialize;
 
 use crate::device::DeviceSpec;
-use crate::kernel::{Memory, Rules};
+use crate::kernel::{Filesystem, Memory, Rules};
 use crate::scheduler::SchedulerSpec;
 
 pub use parse::{Beside, ScenarioError, load, parse, parse_among};
@@ -62,6 +64,8 @@ pub struct Scenario {
     pub schedulers: Vec<SchedulerSpec>,
     /// Memory.
     pub memory: Memory,
+    /// What is on the device.
+    pub filesystem: Filesystem,
     /// Seed of everything random.
     pub seed: u64,
     /// End every job after this, nanoseconds.

@@ -13,7 +13,7 @@ use toml::Spanned;
 use super::published::{Compare, Metric, Published};
 use super::{Case, Group, Scenario, Vars};
 use crate::device::DeviceSpec;
-use crate::kernel::{Memory, version};
+use crate::kernel::{Filesystem, Memory, version};
 use crate::scheduler::{SchedulerSpec, nearest};
 
 /// Largest scenario file read, bytes.
@@ -56,6 +56,10 @@ struct File {
     seed: Option<u64>,
     runtime_s: Option<Spanned<f64>>,
     cache_mib: Option<Spanned<u64>>,
+    filesystem: Option<Spanned<String>>,
+    mount: Option<Spanned<String>>,
+    #[serde(default)]
+    journal_yields: bool,
     #[serde(default)]
     fresh_files: bool,
     jobs: Option<Spanned<String>>,
@@ -147,12 +151,13 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn scenario(&self, file: File) -> Result<Scenario, ScenarioError> {
         let device = self.device(&file.device)?;
-        let rules = match &file.kernel {
+        let mut rules = match &file.kernel {
             None => version::VERSIONS[0].clone(),
             Some(name) => version::find(name.get_ref())
                 .ok_or_else(|| self.unknown("kernel", name, version::VERSIONS.iter().map(|v| v.version)))?
                 .clone(),
         };
+        rules.journal_yields |= file.journal_yields;
         let mut schedulers = Vec::new();
         for text in &file.schedulers {
             schedulers.push(
@@ -172,7 +177,8 @@ impl Reader<'_> {
                 );
             }
         };
-        let mut memory = Memory::default();
+        let mut memory = Memory::of(&rules, Memory::default().cache_bytes);
+        let filesystem = self.filesystem(&file)?;
         if let Some(mib) = &file.cache_mib {
             if !(1..=1 << 20).contains(mib.get_ref()) {
                 return Err(self.at(mib.span(), "cache_mib must be 1 to 1048576 (1 TiB)".to_owned()));
@@ -197,6 +203,7 @@ impl Reader<'_> {
             rules,
             schedulers,
             memory,
+            filesystem,
             seed: file.seed.unwrap_or(1),
             runtime_ns,
             fresh_files: file.fresh_files,
@@ -216,6 +223,17 @@ impl Reader<'_> {
             }
         };
         found.map_err(|e| self.at(name.span(), e.to_string()))
+    }
+
+    fn filesystem(&self, file: &File) -> Result<Filesystem, ScenarioError> {
+        let name = file.filesystem.as_ref().map_or("raw", |name| name.get_ref());
+        let options = file.mount.as_ref().map_or("", |mount| mount.get_ref());
+        Filesystem::parse(name, options).map_err(|message| {
+            match file.mount.as_ref().or(file.filesystem.as_ref()) {
+                Some(place) => self.at(place.span(), message),
+                None => self.whole(message),
+            }
+        })
     }
 
     /// The jobs, once per case.

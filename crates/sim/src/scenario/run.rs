@@ -101,6 +101,7 @@ fn one(scenario: &Scenario, run: usize, progress: &dyn Progress) -> Result<RunRe
         device: &scenario.device,
         rules: &scenario.rules,
         memory: scenario.memory,
+        filesystem: scenario.filesystem,
         jobs: &scenario.cases[run / width].jobs,
         seed: scenario.seed,
         runtime_ns: scenario.runtime_ns,

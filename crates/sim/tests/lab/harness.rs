@@ -7,7 +7,7 @@ use fairlift_fio::{Job, ParseOptions, Source, expand, parse};
 use fairlift_sim::block::BlockLayer;
 use fairlift_sim::device::{Command, Completion, Device, DeviceSpec, Limits, Op};
 use fairlift_sim::engine::{Outcome, Simulation};
-use fairlift_sim::kernel::{self, Kernel, Memory, version};
+use fairlift_sim::kernel::{self, Filesystem, Kernel, Memory, version};
 use fairlift_sim::lab::{self, LabError, Setup};
 use fairlift_sim::program::fio;
 use fairlift_sim::result::{JobResult, RunResult};
@@ -94,6 +94,7 @@ impl Lab {
             device: &self.device,
             rules: version::find(self.kernel).unwrap(),
             memory: self.memory,
+            filesystem: Filesystem::Raw,
             jobs: &self.jobs,
             seed: self.seed,
             runtime_ns: None,
@@ -119,7 +120,7 @@ impl Lab {
         let device = Recorder { device: self.device.build(self.seed), log: Rc::clone(&log) };
         let config = rules.queue_config(device.limits(), expansion.processes.len() + 4);
         let elevator = self.scheduler.build(&config.elevator(), rules.profile);
-        let kernel = Kernel::new(rules, self.memory, device.limits().sectors);
+        let kernel = Kernel::new(rules, self.memory, Filesystem::Raw, device.limits().sectors);
         let mut block = BlockLayer::new(config, elevator, Box::new(device));
         prepare(&mut block);
         let mut simulation = Simulation::new(block, kernel);

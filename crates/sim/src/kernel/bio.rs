@@ -1,0 +1,143 @@
+//! Operations and their bios: how the kernel's parts hand I/O to the block layer, and wait for it.
+
+use fairlift_core::{Bio, Flags, IoPrio, Op};
+
+use super::files::{PAGE_SECTORS, Run};
+use crate::block::Owner;
+use crate::engine::{OpDone, OpId, Sys};
+
+/// What the bios of an operation have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    pub(crate) op: Op,
+    pub(crate) flags: Flags,
+    pub(crate) ioprio: Option<IoPrio>,
+    /// One bio a page (a buffer head each), instead of bios as large as a request may be.
+    pub(crate) page_by_page: bool,
+}
+
+impl Kind {
+    pub(crate) const fn new(op: Op, flags: Flags) -> Kind {
+        Kind { op, flags, ioprio: None, page_by_page: false }
+    }
+}
+
+impl Sys {
+    /// The next finished operation of this task.
+    pub async fn next_completion(&self) -> OpDone {
+        self.wait(|machine, task| machine.take_completion(task, None)).await
+    }
+
+    /// The next finished operation, if there is one already.
+    pub fn try_completion(&self) -> Option<OpDone> {
+        self.machine.borrow_mut().take_completion(self.task, None)
+    }
+
+    /// Wait for one operation of this task; others stay to be collected.
+    pub(crate) async fn completion_of(&self, op: OpId) -> u64 {
+        self.wait(|machine, task| machine.take_completion(task, Some(op)).map(|d| d.at_ns)).await
+    }
+
+    pub(crate) fn open_op(&self, owner: Owner) -> OpId {
+        self.machine.borrow_mut().block.open_op(owner)
+    }
+
+    pub(crate) fn close_op(&self, op: OpId) {
+        let mut machine = self.machine.borrow_mut();
+        let now = machine.now();
+        machine.block.close_op(op, now);
+    }
+
+    /// The caller goes to sleep for I/O: nothing may be held back any longer.
+    pub(crate) fn unplug(&self) {
+        self.machine.borrow_mut().block.unplug();
+    }
+
+    /// Gather what is submitted until [`Sys::close_plug`] (kernels with task plugs).
+    pub fn open_plug(&self) {
+        let mut machine = self.machine.borrow_mut();
+        let context = machine.context_of(self.task);
+        machine.block.open_plug(context);
+    }
+
+    /// Hand over what was gathered.
+    pub fn close_plug(&self) {
+        let mut machine = self.machine.borrow_mut();
+        let (context, now) = (machine.context_of(self.task), machine.now());
+        machine.block.close_plug(context, now);
+    }
+
+    /// Submit a run of sectors as bios no larger than a request may be.
+    pub(crate) async fn submit_run(&self, op: OpId, kind: Kind, run: Run) {
+        let (context, max) = {
+            let mut machine = self.machine.borrow_mut();
+            let limits = machine.block.queue().config().limits;
+            let max = u64::from(limits.max_sectors).min(u64::from(limits.max_segments) * PAGE_SECTORS);
+            (machine.context_of(self.task), if kind.page_by_page { PAGE_SECTORS } else { max })
+        };
+        let mut at = run.sector;
+        let end = run.sector + run.sectors;
+        while at < end {
+            let sectors = max.min(end - at) as u32;
+            let segments = u64::from(sectors).div_ceil(PAGE_SECTORS) as u16;
+            let Kind { op: what, flags, ioprio, .. } = kind;
+            let bio = Bio { cookie: 0, op: what, flags, sector: at, sectors, segments, context, ioprio };
+            self.submit_bio(op, bio).await;
+            at += u64::from(sectors);
+        }
+    }
+
+    /// Submit one bio, waiting for a request slot if need be.
+    async fn submit_bio(&self, op: OpId, bio: Bio) {
+        let mut again = false;
+        self.wait(|machine, task| {
+            let now = machine.now();
+            if again && machine.block.is_waiting(task) {
+                return None; // woken for another reason
+            }
+            let taken = machine.block.submit(op, bio, task, again, now);
+            again = true;
+            taken.then_some(())
+        })
+        .await;
+    }
+
+    /// Write these blocks of the device, a bio each, and wait for all of them.
+    pub(crate) async fn write_blocks(&self, flags: Flags, blocks: &[u64]) {
+        let op = self.open_op(Owner::Task(self.task));
+        self.open_plug();
+        for block in blocks {
+            let run = Run { sector: block * PAGE_SECTORS, sectors: PAGE_SECTORS };
+            self.submit_run(op, Kind::new(Op::Write, flags), run).await;
+        }
+        self.close_plug();
+        self.close_op(op);
+        self.unplug();
+        self.completion_of(op).await;
+    }
+
+    /// Write back the device's volatile cache.
+    pub async fn flush_device(&self) {
+        let op = self.open_op(Owner::Task(self.task));
+        let context = self.context();
+        let bio = Bio {
+            cookie: 0,
+            op: Op::Flush,
+            flags: Flags::SYNC,
+            sector: 0,
+            sectors: 0,
+            segments: 0,
+            context,
+            ioprio: None,
+        };
+        self.submit_bio(op, bio).await;
+        self.close_op(op);
+        self.unplug();
+        self.completion_of(op).await;
+    }
+
+    /// CPU time of one I/O system call in this kernel, nanoseconds.
+    pub fn cpu_per_io_ns(&self) -> u64 {
+        self.machine.borrow().kernel.rules.cpu_per_io_ns
+    }
+}

@@ -1,0 +1,95 @@
+//! Direct I/O: past the page cache, straight between program and device.
+
+use fairlift_core::{Flags, IoPrio, Op};
+
+use super::bio::Kind;
+use super::files::{FileId, Run};
+use super::vfs::Errno;
+use crate::block::Owner;
+use crate::engine::{OpId, Sys};
+
+/// What a direct I/O does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DirectIo {
+    /// Read, write or discard.
+    pub op: Op,
+    /// The file.
+    pub file: FileId,
+    /// Where, bytes from its start.
+    pub offset: u64,
+    /// How much, bytes.
+    pub bytes: u64,
+    /// A priority of its own.
+    pub ioprio: Option<IoPrio>,
+    /// Done only when it is on the medium (a write through O_DSYNC with asynchronous I/O). Kernels before blk-mq know no such
+    /// write and ignore it.
+    pub through: bool,
+}
+
+impl Sys {
+    /// Submit a direct I/O and go on; its end is one of [`Sys::next_completion`]'s answers. Waits only for CPU, for request
+    /// slots, and - on a file system - for what cannot be done directly.
+    ///
+    /// # Errors
+    /// [`Errno::NoSpace`].
+    pub async fn submit_direct(&self, io: DirectIo) -> Result<OpId, Errno> {
+        let mut direct_end = io.offset + io.bytes;
+        if io.op == Op::Write && self.is_ext(io.file) {
+            direct_end = self.ext_prepare_direct(io.file, io.offset, io.bytes).await?;
+        }
+        let op = self.open_op(Owner::Task(self.task));
+        let direct = DirectIo { bytes: direct_end - io.offset, ..io };
+        for run in self.direct_runs(&direct) {
+            let flags = {
+                let rules = &self.machine.borrow().kernel.rules;
+                match io.op {
+                    Op::Read => rules.direct_read,
+                    _ if io.through && rules.blk_mq => rules.direct_write.or(Flags::FUA),
+                    _ => rules.direct_write,
+                }
+            };
+            self.submit_run(op, Kind { ioprio: io.ioprio, ..Kind::new(io.op, flags) }, run).await;
+        }
+        let rest = io.offset + io.bytes - direct_end;
+        if rest > 0 {
+            // From the first hole on, the call falls back to a buffered write that it waits for; the caller sleeps meanwhile.
+            self.unplug();
+            let written = self.write_file(io.file, direct_end, rest).await;
+            self.write_and_wait(io.file).await;
+            self.invalidate(io.file);
+            if let Err(error) = written {
+                self.close_op(op);
+                self.completion_of(op).await;
+                return Err(error);
+            }
+        }
+        self.close_op(op);
+        Ok(op)
+    }
+
+    /// A direct I/O and its end: `pread`/`pwrite` on a file opened with O_DIRECT. Returns when it was done.
+    ///
+    /// # Errors
+    /// [`Errno::NoSpace`].
+    pub async fn direct(&self, io: DirectIo) -> Result<u64, Errno> {
+        let op = self.submit_direct(io).await?;
+        self.unplug();
+        Ok(self.completion_of(op).await)
+    }
+
+    fn direct_runs(&self, io: &DirectIo) -> Vec<Run> {
+        if io.bytes == 0 {
+            return Vec::new();
+        }
+        let mut machine = self.machine.borrow_mut();
+        let mut runs = Vec::with_capacity(1);
+        let first = io.offset / 512;
+        let sectors = (io.offset + io.bytes).div_ceil(512) - first;
+        let kernel = &mut machine.kernel;
+        if io.op == Op::Write && io.offset + io.bytes > kernel.files.get(io.file).bytes {
+            kernel.resize(io.file, io.offset + io.bytes);
+        }
+        kernel.files.map(io.file, first, sectors, io.op == Op::Write, &mut runs);
+        runs
+    }
+}

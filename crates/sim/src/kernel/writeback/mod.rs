@@ -1,0 +1,59 @@
+//! Writeback: who sends dirty pages to the device, and when.
+
+mod flusher;
+mod rate;
+mod sync_all;
+mod throttle;
+
+use super::cache::PageCache;
+use crate::engine::{Machine, Simulation, TaskId};
+use fairlift_core::IoPrio;
+use rate::RateControl;
+
+/// What the kernel keeps for writeback.
+#[derive(Debug)]
+pub(crate) struct Writeback {
+    /// The kernel's threads for it; with pdflush the first does the background work, the second the periodic.
+    threads: Vec<TaskId>,
+    /// Pages dirtied since somebody last looked at the limits.
+    unchecked: u64,
+    /// The limit was exceeded at the last look: the next one comes soon.
+    exceeded: bool,
+    rate: RateControl,
+    /// Dirty pages that `sync` asked the flusher to write, and who waits for it.
+    work: Vec<flusher::Work>,
+}
+
+impl Writeback {
+    pub(crate) fn new(cache: &PageCache) -> Writeback {
+        Writeback {
+            threads: Vec::new(),
+            unchecked: 0,
+            exceeded: false,
+            rate: RateControl::new(cache.limits()),
+            work: Vec::new(),
+        }
+    }
+}
+
+/// Let the flushers look what there is to do.
+pub(crate) fn wake_flushers(machine: &mut Machine) {
+    for index in 0..machine.kernel.writeback.threads.len() {
+        let thread = machine.kernel.writeback.threads[index];
+        machine.wake(thread);
+    }
+}
+
+/// Start the kernel's writeback threads.
+pub(crate) fn start(simulation: &mut Simulation) {
+    let pdflush = simulation.with_machine(|m| m.kernel.rules.writeback.pdflush);
+    let duties: &[flusher::Duty] =
+        if pdflush { &[flusher::Duty::Background, flusher::Duty::Periodic] } else { &[flusher::Duty::Both] };
+    for duty in duties {
+        let task = simulation.spawn_daemon(IoPrio::DEFAULT, |sys| flusher::run(sys, *duty));
+        simulation.with_machine(|m| {
+            m.set_name(task, if pdflush { "pdflush" } else { "flush" });
+            m.kernel.writeback.threads.push(task);
+        });
+    }
+}

@@ -1,0 +1,195 @@
+//! Pausing tasks that dirty pages by a rate that follows the device's (`balance_dirty_pages` since 3.2): nobody but the flusher
+//! writes, and every task sleeps just as long as its pages would take.
+//!
+//! Source: Linux 6.12 `mm/page-writeback.c`. One device, no cgroups.
+
+use fairlift_core::{MS, SECOND};
+
+use crate::engine::Sys;
+
+/// How often the rates are estimated anew.
+const UPDATE_NS: u64 = 200 * MS;
+/// Longest pause.
+const PAUSE_MAX_NS: f64 = 200e6;
+/// What a pause should be.
+const PAUSE_TARGET_NS: f64 = 10e6;
+/// Pages between two looks, if possible.
+const PAGES_BETWEEN: u64 = 32;
+/// Pages per second that a device is taken to write until it is known: 100 MB/s.
+const FIRST_BANDWIDTH: f64 = 25_600.0;
+/// Time over which the device's bandwidth is averaged, seconds.
+const BANDWIDTH_SECONDS: f64 = 3.0;
+
+#[derive(Debug)]
+pub(super) struct RateControl {
+    /// Pages per second the device writes, averaged, and averaged again.
+    bandwidth: f64,
+    average_bandwidth: f64,
+    /// Pages per second a task may dirty, before the position's correction.
+    ratelimit: f64,
+    dirtied: u64,
+    updated_ns: u64,
+    dirtied_then: u64,
+    written_then: u64,
+    freerun: f64,
+    limit: f64,
+    /// By task: pages dirtied since its last pause, and when that ended.
+    tasks: std::collections::BTreeMap<usize, (u64, u64)>,
+}
+
+impl RateControl {
+    pub(super) fn new((background, limit): (u64, u64)) -> RateControl {
+        RateControl {
+            bandwidth: FIRST_BANDWIDTH,
+            average_bandwidth: FIRST_BANDWIDTH,
+            ratelimit: FIRST_BANDWIDTH,
+            dirtied: 0,
+            updated_ns: 0,
+            dirtied_then: 0,
+            written_then: 0,
+            freerun: (background + limit) as f64 / 2.0,
+            limit: limit as f64,
+            tasks: std::collections::BTreeMap::new(),
+        }
+    }
+
+    /// Pages per second the device writes.
+    pub(super) fn write_bandwidth(&self) -> u64 {
+        self.average_bandwidth as u64
+    }
+
+    /// By how much the rate is corrected at `dirty` pages: 2 where nobody is held back yet, 1 at the set point, 0 at the limit.
+    fn position(&self, dirty: f64) -> f64 {
+        if dirty >= self.limit {
+            return 0.0;
+        }
+        let setpoint = f64::midpoint(self.freerun, self.limit);
+        let x = (setpoint - dirty) / (self.limit - setpoint);
+        (1.0 + x * x * x).clamp(0.0, 2.0)
+    }
+
+    /// Estimate the rates anew, if it is time to.
+    fn update(&mut self, dirty: f64, written: u64, now: u64) {
+        let elapsed = now - self.updated_ns;
+        if elapsed < UPDATE_NS {
+            return;
+        }
+        if elapsed < SECOND {
+            let seconds = elapsed as f64 / 1e9;
+            let write_rate = (written - self.written_then) as f64 / seconds;
+            let dirty_rate = (self.dirtied - self.dirtied_then) as f64 / seconds;
+            let weight = (seconds / BANDWIDTH_SECONDS).min(1.0);
+            self.bandwidth += (write_rate - self.bandwidth) * weight;
+            self.average_bandwidth += (self.bandwidth - self.average_bandwidth) / 8.0;
+            self.move_ratelimit(dirty, dirty_rate);
+        }
+        // A pause in dirtying says nothing about the device: begin anew.
+        self.updated_ns = now;
+        self.dirtied_then = self.dirtied;
+        self.written_then = written;
+    }
+
+    /// Move the rate a part of the way to the balanced one, and only if the position asks for the same direction.
+    fn move_ratelimit(&mut self, dirty: f64, dirty_rate: f64) {
+        let task_rate = self.ratelimit * self.position(dirty);
+        let bandwidth = self.average_bandwidth.max(1.0);
+        let balanced = (task_rate * bandwidth / dirty_rate.max(1.0)).min(bandwidth);
+        let setpoint = f64::midpoint(self.freerun, self.limit);
+        let step = if dirty < setpoint {
+            let target = balanced.min(task_rate);
+            if self.ratelimit < target { target - self.ratelimit } else { 0.0 }
+        } else {
+            let target = balanced.max(task_rate);
+            if self.ratelimit > target { target - self.ratelimit } else { 0.0 }
+        };
+        self.ratelimit = (self.ratelimit + step / 8.0).max(1.0);
+    }
+}
+
+impl Sys {
+    /// The caller has dirtied `pages`: let it sleep as long as the device needs for them.
+    pub(super) async fn balance_by_rate(&self, pages: u64) {
+        self.machine.borrow_mut().kernel.writeback.rate.dirtied += pages;
+        loop {
+            let Some(pause) = self.next_pause(pages) else { return };
+            let until = self.now() + pause.ns;
+            self.unplug();
+            self.sleep_until(until).await;
+            let kernel = &mut self.machine.borrow_mut().kernel;
+            kernel.writeback.rate.tasks.insert(self.task.0, (0, until));
+            if !pause.again {
+                return;
+            }
+        }
+    }
+
+    fn next_pause(&self, pages: u64) -> Option<Pause> {
+        let mut machine = self.machine.borrow_mut();
+        let now = machine.now();
+        let kernel = &mut machine.kernel;
+        let (dirty, written) = (kernel.cache.unwritten_pages() as f64, kernel.cache.written_pages());
+        let rate = &mut kernel.writeback.rate;
+        let (dirtied, ended) = rate.tasks.get(&self.task.0).copied().unwrap_or((0, now));
+        let dirtied = dirtied + pages;
+        if dirty <= rate.freerun {
+            rate.tasks.remove(&self.task.0);
+            let over = kernel.cache.over_background();
+            if over {
+                super::wake_flushers(&mut machine);
+            }
+            return None;
+        }
+        rate.update(dirty, written, now);
+        let longest = PAUSE_MAX_NS.min(dirty / rate.average_bandwidth.max(1.0) * 1e9 / 8.0);
+        let task_rate = rate.ratelimit * rate.position(dirty);
+        let at_limit = dirty >= rate.limit;
+        let pause = if task_rate < 1.0 || at_limit {
+            Some(longest)
+        } else {
+            let period = dirtied as f64 / task_rate * 1e9;
+            // Time the task spent otherwise since its last pause counts, up to a second.
+            let thought = (now - ended).min(SECOND) as f64;
+            let pause = period - thought;
+            let enough = dirtied >= PAGES_BETWEEN && pause >= PAUSE_TARGET_NS / 2.0;
+            (enough || pause >= PAUSE_TARGET_NS).then_some(pause.min(longest))
+        };
+        rate.tasks.insert(self.task.0, (dirtied, ended));
+        super::wake_flushers(&mut machine);
+        pause.map(|ns| Pause { ns: (ns as u64).max(MS), again: at_limit })
+    }
+}
+
+/// How long to sleep, and whether the limits have to be looked at again then.
+struct Pause {
+    ns: u64,
+    again: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn position_is_two_one_and_zero_at_its_marks() {
+        let rate = RateControl::new((1000, 2000));
+        assert_eq!(rate.freerun, 1500.0);
+        assert_eq!(rate.position(1500.0), 2.0);
+        assert_eq!(rate.position(1750.0), 1.0);
+        assert_eq!(rate.position(2000.0), 0.0);
+        assert!(rate.position(1800.0) < 1.0 && rate.position(1700.0) > 1.0);
+    }
+
+    /// Twice the device's rate is dirtied at the set point: the rate falls towards half of what it was, an eighth of the way at a
+    /// time.
+    #[test]
+    fn the_rate_moves_an_eighth_of_the_way() {
+        let mut rate = RateControl::new((1000, 2000));
+        rate.ratelimit = 200.0;
+        rate.average_bandwidth = 1000.0;
+        rate.move_ratelimit(1750.0, 2000.0);
+        assert_eq!(rate.ratelimit, 200.0, "the set point itself asks for no change");
+        rate.move_ratelimit(1850.0, 2000.0);
+        let task = 200.0 * rate.position(1850.0);
+        assert_eq!(rate.ratelimit, 200.0 + (task.max(task / 2.0) - 200.0) / 8.0);
+    }
+}
