@@ -1,8 +1,8 @@
 //! L'Ecuyer's combined Tausworthe generators as fio seeds them.
 //!
 //! taus88: P. L'Ecuyer, "Maximally equidistributed combined Tausworthe generators", Math. Comp. 65 (1996); taus258: "Tables of
-//! maximally equidistributed combined LFSR generators", Math. Comp. 68 (1999). Seeding: `reference/devices-and-workloads.md`
-//! §6.3 (the start value 53 is fio's `2^31 + 2^17 + 2^7` read as exclusive ors).
+//! maximally equidistributed combined LFSR generators", Math. Comp. 68 (1999). Seeding: fio 3.33
+//! `lib/rand.c` (the start value 53 is fio's `2^31 + 2^17 + 2^7` read as exclusive ors).
 
 const START: u64 = 53;
 /// Outputs thrown away after seeding.
