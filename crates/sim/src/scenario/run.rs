@@ -102,6 +102,7 @@ fn one(scenario: &Scenario, run: usize, progress: &dyn Progress) -> Result<RunRe
         rules: &scenario.rules,
         memory: scenario.memory,
         jobs: &scenario.cases[run / width].jobs,
+        programs: &scenario.cases[run / width].programs,
         seed: scenario.seed,
         runtime_ns: scenario.runtime_ns,
         fresh_files: scenario.fresh_files,
