@@ -247,15 +247,19 @@ fn transfer(bytes: u64, ns: u64) -> String {
     let seconds = ns.max(1) as f64 / 1e9;
     let sizes = match bytes {
         0..1000 => String::new(),
-        1000..1024 => format!(" ({})", scaled(bytes as f64, 1000.0, "B")),
-        _ => format!(" ({}, {})", scaled(bytes as f64, 1000.0, "B"), scaled(bytes as f64, 1024.0, "iB")),
+        1000..1024 => format!(" ({})", scaled(bytes as f64, 1000.0, "B", 10.0)),
+        _ => format!(
+            " ({}, {})",
+            scaled(bytes as f64, 1000.0, "B", 10.0),
+            scaled(bytes as f64, 1024.0, "iB", 10.0)
+        ),
     };
-    let rate = scaled(bytes as f64 / seconds, 1000.0, "B");
+    let rate = scaled(bytes as f64 / seconds, 1000.0, "B", 100.0);
     format!("{bytes} bytes{sizes} copied, {} s, {rate}/s\n", significant(seconds))
 }
 
-/// `2.1 GB`: one decimal below ten, whole numbers from there on.
-fn scaled(value: f64, base: f64, unit: &str) -> String {
+/// `2.1 GB`: one decimal below `whole_from` (sizes 10, rates 100), whole numbers from there on.
+fn scaled(value: f64, base: f64, unit: &str, whole_from: f64) -> String {
     const PREFIXES: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
     let (mut value, mut power) = (value, 0);
     while value >= base && power + 1 < PREFIXES.len() {
@@ -267,7 +271,7 @@ fn scaled(value: f64, base: f64, unit: &str) -> String {
         (1, "iB") => ("K", unit),
         (power, unit) => (PREFIXES[power], unit),
     };
-    if power > 0 && value < 9.95 {
+    if power > 0 && value < whole_from - 0.05 {
         format!("{value:.1} {prefix}{unit}")
     } else {
         format!("{value:.0} {prefix}{unit}")

@@ -39,6 +39,8 @@ const FILES_PER_S: ProgramMetric = ProgramMetric { name: "files_per_s", unit: "f
 const FILES_PER_S_MIN: ProgramMetric = ProgramMetric { name: "files_per_s_min", unit: "files/s" };
 const FILES_PER_S_MAX: ProgramMetric = ProgramMetric { name: "files_per_s_max", unit: "files/s" };
 const FILES: ProgramMetric = ProgramMetric { name: "files", unit: "files" };
+const WRITES: ProgramMetric = ProgramMetric { name: "writes", unit: "calls" };
+const FSYNCS: ProgramMetric = ProgramMetric { name: "fsyncs", unit: "calls" };
 const OVERHEAD: ProgramMetric = ProgramMetric { name: "app_overhead_us", unit: "us" };
 const FSYNC_MEAN: ProgramMetric = ProgramMetric { name: "fsync_mean_ms", unit: "ms" };
 const FSYNC_MAX: ProgramMetric = ProgramMetric { name: "fsync_max_ms", unit: "ms" };
@@ -188,7 +190,17 @@ impl Program for FsMark {
     }
 
     fn metrics(&self) -> Vec<ProgramMetric> {
-        vec![FILES_PER_S, FILES_PER_S_MIN, FILES_PER_S_MAX, FILES, OVERHEAD, FSYNC_MEAN, FSYNC_MAX]
+        vec![
+            FILES_PER_S,
+            FILES_PER_S_MIN,
+            FILES_PER_S_MAX,
+            FILES,
+            WRITES,
+            FSYNCS,
+            OVERHEAD,
+            FSYNC_MEAN,
+            FSYNC_MAX,
+        ]
     }
 
     fn tasks(&self) -> usize {
@@ -224,6 +236,8 @@ impl FsMark {
             set(FILES_PER_S_MIN, rates.iter().copied().fold(f64::INFINITY, f64::min));
             set(FILES_PER_S_MAX, rates.iter().copied().fold(0.0, f64::max));
             set(FILES, count as f64);
+            set(WRITES, all.calls[Call::Write as usize].count() as f64);
+            set(FSYNCS, all.calls[Call::Fsync as usize].count() as f64);
             set(OVERHEAD, all.overhead_ns as f64 / 1e3);
             set(FSYNC_MEAN, all.calls[Call::Fsync as usize].mean_ns() / 1e6);
             set(FSYNC_MAX, all.calls[Call::Fsync as usize].max_ns() as f64 / 1e6);
@@ -369,9 +383,9 @@ impl FsMark {
     }
 
     fn head(&self, now: u64) -> String {
-        let mut text = String::from("\n#  fs_mark  ");
+        let mut text = String::from("\n#  fs_mark ");
         for argument in &self.arguments {
-            text.push_str(&format!("{argument}  "));
+            text.push_str(&format!(" {argument} "));
         }
         let directories = match (self.subdirectories, self.files_per_subdirectory) {
             (0, _) => "no subdirectories used".to_owned(),
