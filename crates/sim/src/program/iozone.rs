@@ -138,7 +138,7 @@ impl Program for Iozone {
     }
 
     fn metrics(&self) -> Vec<ProgramMetric> {
-        let runs = |i: &usize| self.tests[i / 2] && (self.retest || i % 2 == 0);
+        let runs = |i: &usize| self.tests[i / 2] && (self.retest || i.is_multiple_of(2));
         (0..4).filter(runs).map(|i| METRICS[i]).collect()
     }
 
