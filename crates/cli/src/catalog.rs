@@ -99,7 +99,7 @@ pub fn kernels() -> String {
         };
         let block =
             if rules.blk_mq { "blk-mq tags and task plugs" } else { "request pools and a queue plug" };
-        let writers = match rules.foreground_writeback {
+        let writers = match rules.writeback.foreground {
             true => "programs that dirty too much write it back themselves",
             false => "programs that dirty too much sleep",
         };

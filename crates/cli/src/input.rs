@@ -111,7 +111,12 @@ fn of_jobs(parsed: Parsed, sources: &[Source], name: &str) -> Result<Scenario, F
     if !parsed.refused.is_empty() {
         return Err(Failure::of_refused(&parsed.refused, sources));
     }
-    let case = Case { name: String::new(), jobs: parsed.jobs, global_options: parsed.global_options };
+    let case = Case {
+        name: String::new(),
+        jobs: parsed.jobs,
+        programs: Vec::new(),
+        global_options: parsed.global_options,
+    };
     Ok(Scenario {
         name: name.to_owned(),
         title: name.to_owned(),

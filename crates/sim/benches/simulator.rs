@@ -86,6 +86,7 @@ fn main() {
             memory: Memory::default(),
             filesystem: fairlift_sim::kernel::Filesystem::Raw,
             jobs: &jobs(text),
+            programs: &[],
             seed: 1,
             runtime_ns: None,
             fresh_files: false,

@@ -367,13 +367,15 @@ impl Sys {
         self.task
     }
 
-    /// Start another task (fork): it runs beside the caller, with an io context of its own.
+    /// Start another task (fork): it runs beside the caller, with an io context of its own. The children of a daemon are
+    /// daemons.
     pub fn spawn<F, P>(&self, ioprio: IoPrio, program: P) -> TaskId
     where
         P: FnOnce(Sys) -> F,
         F: Future<Output = ()> + 'static,
     {
-        let task = self.machine.borrow_mut().add_task(ioprio, true);
+        let is_program = self.machine.borrow().tasks[self.task.0].program;
+        let task = self.machine.borrow_mut().add_task(ioprio, is_program);
         let sys = Sys { machine: Rc::clone(&self.machine), task };
         let program = Born(Box::pin(program(sys)));
         self.machine.borrow_mut().born.push(program);

@@ -1,4 +1,4 @@
-//! One run of the lab: jobs on a device under a scheduler.
+//! One run of the lab: fio jobs and programs on a device under a scheduler.
 
 use std::fmt;
 
@@ -9,6 +9,7 @@ use crate::device::DeviceSpec;
 use crate::engine::{Outcome, Simulation};
 use crate::kernel::{self, Filesystem, Kernel, Memory, Rules};
 use crate::program::fio::{self, SetupError};
+use crate::program::{self, ProgramSpec};
 use crate::result::RunResult;
 use crate::scheduler::SchedulerSpec;
 
@@ -32,6 +33,8 @@ pub struct Setup<'a> {
     pub filesystem: Filesystem,
     /// fio jobs.
     pub jobs: &'a [Job],
+    /// Programs that run beside them.
+    pub programs: &'a [ProgramSpec],
     /// The seed of everything random.
     pub seed: u64,
     /// End every job after this time, nanoseconds.
@@ -45,8 +48,15 @@ pub struct Setup<'a> {
 pub enum LabError {
     /// The jobs cannot be started.
     Setup(SetupError),
-    /// There is no job.
+    /// There is no job, and no program in the foreground.
     NoJobs,
+    /// A program in the foreground failed.
+    Program {
+        /// What the scenario calls it.
+        name: String,
+        /// The system call, and why.
+        error: String,
+    },
     /// All programs wait and nothing is going to happen: a bug of ours.
     Stuck {
         /// Simulated time, nanoseconds.
@@ -60,7 +70,8 @@ impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LabError::Setup(error) => error.fmt(f),
-            LabError::NoJobs => write!(f, "there is no job to run"),
+            LabError::NoJobs => write!(f, "there is no job and no foreground program to run"),
+            LabError::Program { name, error } => write!(f, "program '{name}' failed: {error}"),
             LabError::Stuck { at_ns } => {
                 write!(
                     f,
@@ -88,19 +99,23 @@ impl From<SetupError> for LabError {
 /// # Errors
 /// When the jobs do not fit the device.
 pub fn run(setup: &Setup<'_>, progress: &mut dyn FnMut(u64)) -> Result<RunResult, LabError> {
-    if setup.jobs.is_empty() {
+    if setup.jobs.is_empty() && setup.programs.iter().all(|p| p.background) {
         return Err(LabError::NoJobs);
     }
     let jobs = with_runtime(setup.jobs, setup.runtime_ns);
     let expansion = expand(&jobs, setup.seed);
     let device = setup.device.build(setup.seed);
-    let config = setup.rules.queue_config(device.limits(), expansion.processes.len() + DAEMONS);
+    let program_tasks: usize = setup.programs.iter().map(|p| p.program.tasks()).sum();
+    let contexts = expansion.processes.len() + program_tasks + DAEMONS;
+    let config = setup.rules.queue_config(device.limits(), contexts);
     let elevator = setup.scheduler.build(&config.elevator(), setup.rules.profile);
     let kernel = Kernel::new(setup.rules.clone(), setup.memory, setup.filesystem, device.limits().sectors);
     let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);
     kernel::start_daemons(&mut simulation);
     let options = fio::Options { fresh_files: setup.fresh_files, entropy: setup.seed };
     let results = fio::spawn(&mut simulation, &jobs, &expansion, &options)?;
+    let programs = program::spawn(&mut simulation, setup.programs, setup.seed)
+        .map_err(|space| SetupError::NoSpace { job: "programs".to_owned(), space })?;
     let outcome = simulation.run(LIMIT_NS, progress);
     let (duration_ns, block, device_busy_ns) =
         simulation.with_machine(|m| (m.now(), m.block.stats().clone(), m.block.device().busy_ns()));
@@ -109,12 +124,19 @@ pub fn run(setup: &Setup<'_>, progress: &mut dyn FnMut(u64)) -> Result<RunResult
         Outcome::Stuck => return Err(LabError::Stuck { at_ns: duration_ns }),
         Outcome::TimeLimit => return Err(LabError::TooLong),
     }
+    let programs = programs.collect(duration_ns);
+    for program in programs.iter().filter(|p| !p.background) {
+        if let Some(error) = program.error.clone() {
+            return Err(LabError::Program { name: program.name.clone(), error });
+        }
+    }
     Ok(RunResult {
         scheduler: setup.scheduler.to_string(),
         device: setup.device.name().to_owned(),
         kernel: setup.rules.version.to_owned(),
         seed: setup.seed,
         processes: results.collect(&simulation),
+        programs,
         block,
         duration_ns,
         device_busy_ns,

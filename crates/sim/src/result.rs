@@ -147,6 +147,36 @@ impl JobResult {
     }
 }
 
+/// What a program printed and measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProgramResult {
+    /// What the scenario calls it.
+    pub name: String,
+    /// Its command line, as written.
+    pub command: String,
+    /// It ran in the background.
+    pub background: bool,
+    /// It had not ended when the run did.
+    pub stopped: bool,
+    /// When it started, nanoseconds of simulated time.
+    pub started_ns: u64,
+    /// When it ended or was stopped.
+    pub ended_ns: u64,
+    /// What it printed, in the original's format.
+    pub text: String,
+    /// Its figures: name, value, unit.
+    pub metrics: Vec<(String, f64, &'static str)>,
+    /// The system call that ended it before its time.
+    pub error: Option<String>,
+}
+
+impl ProgramResult {
+    /// A figure by its name.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        self.metrics.iter().find(|(n, ..)| n == name).map(|(_, value, _)| *value)
+    }
+}
+
 /// A whole run: one scheduler, one device, one seed.
 #[derive(Clone, Debug)]
 pub struct RunResult {
@@ -160,6 +190,8 @@ pub struct RunResult {
     pub seed: u64,
     /// Each process, in order of start.
     pub processes: Vec<JobResult>,
+    /// Each program, in order of start.
+    pub programs: Vec<ProgramResult>,
     /// Block layer counters.
     pub block: BlockStats,
     /// Simulated time, nanoseconds.
@@ -171,6 +203,11 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// A program's result by its name.
+    pub fn program(&self, name: &str) -> Option<&ProgramResult> {
+        self.programs.iter().find(|p| p.name == name)
+    }
+
     /// Results as people want to see them: processes of one job (or of one reporting group, if the jobs say so) together.
     pub fn jobs(&self) -> Vec<JobResult> {
         let mut jobs: Vec<JobResult> = Vec::new();

@@ -13,7 +13,7 @@ use fairlift_fio::{Direction, ExitWhat, Expansion, FileInfo, Job, OpenSync};
 use super::pace::{Pace, Turn};
 use fairlift_core::collections::Id;
 
-use crate::engine::{OpDone, Signal, Simulation, Sys, TaskId};
+use crate::engine::{Machine, OpDone, Signal, Simulation, Sys, TaskId};
 use crate::kernel::{Advice, DirectIo, Errno, FileId, Layout, NoSpace, ReadaheadState};
 use crate::result::JobResult;
 
@@ -63,9 +63,11 @@ impl Results {
     /// What the processes reported, in order of start, with the device time charged to each.
     pub fn collect(&self, simulation: &Simulation) -> Vec<JobResult> {
         let with_device_time = |(task, result): &(TaskId, JobResult)| {
-            let device_time_ns =
-                simulation.with_machine(|m| m.block.stats().device_time_ns[m.context_of(*task).index()]);
-            JobResult { device_time_ns, ..result.clone() }
+            let mut result = result.clone();
+            if result.ended_ns == 0 {
+                result.device_time_ns = simulation.with_machine(|m| device_time_ns(m, *task));
+            }
+            result
         };
         self.0.borrow().iter().map(with_device_time).collect()
     }
@@ -125,12 +127,19 @@ pub fn spawn(
             task.run(&sys).await;
             task.result.ended_ns = task.result.started_ns.max(sys.now());
             task.end_others(&groups);
+            // Another task may get the context's slot from here on.
+            task.result.device_time_ns = device_time_ns(&sys.machine.borrow(), sys.task);
             reports.0.borrow_mut()[number].1 = task.result;
             done.raise(&sys);
         });
         results.0.borrow_mut().push((id, initial));
     }
     Ok(results)
+}
+
+/// Device time charged to the task's io context so far.
+fn device_time_ns(machine: &Machine, task: TaskId) -> u64 {
+    machine.block.stats().device_time_ns[machine.context_of(task).index()]
 }
 
 fn nonzero(value: u64) -> Option<u64> {

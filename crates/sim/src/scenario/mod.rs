@@ -15,14 +15,21 @@
 //! numjobs=${NR}
 //! """
 //!
+//! [[program]]                       # programs beside the jobs, or instead of them; see docs/programs.md
+//! name = "load"
+//! command = "while :; do dd if=/dev/zero of=bigfile bs=8M count=256; sync; rm bigfile; done"
+//! background = true                 # stopped when everything else has ended
+//! start_s = 0.5                     # default 0
+//! ioprio = "be/4"                   # rt/0...7, be/0...7, idle
+//!
 //! [[case]]                          # the jobs run once per case, with these variables
 //! name = "4"
 //! vars = { NR = "4" }
 //!
 //! [[published]]                     # figures to compare with, by case
 //! scheduler = "cfq"
-//! job = "sequential"
-//! metric = "bandwidth_sum"          # KiB/s
+//! job = "sequential"                # or a program's name
+//! metric = "bandwidth_sum"          # KiB/s; of a program one of its own metrics
 //! values = { 4 = 27338 }
 //! tolerance = 0.25
 //! source = "where the figures stand"
@@ -41,6 +48,7 @@ use serde::Deserialize;
 
 use crate::device::DeviceSpec;
 use crate::kernel::{Filesystem, Memory, Rules};
+use crate::program::ProgramSpec;
 use crate::scheduler::SchedulerSpec;
 
 pub use parse::{Beside, ScenarioError, load, parse, parse_among};
@@ -82,13 +90,15 @@ pub struct Scenario {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// The jobs with one set of variables.
+/// The jobs and programs with one set of variables.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Its name; empty when there is only one.
     pub name: String,
     /// The jobs.
     pub jobs: Vec<Job>,
+    /// The programs.
+    pub programs: Vec<ProgramSpec>,
     /// Options of the global sections, as written.
     pub global_options: Vec<(String, String)>,
 }

@@ -6,7 +6,8 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
-use fairlift_fio::{Diagnostic, ParseOptions, Parsed, Refused, Source};
+use fairlift_core::IoPrio;
+use fairlift_fio::{Diagnostic, Job, ParseOptions, Parsed, Refused, Source};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -14,6 +15,7 @@ use super::published::{Compare, Metric, Published};
 use super::{Case, Group, Scenario, Vars};
 use crate::device::DeviceSpec;
 use crate::kernel::{Filesystem, Memory, version};
+use crate::program::ProgramSpec;
 use crate::scheduler::{SchedulerSpec, nearest};
 
 /// Largest scenario file read, bytes.
@@ -67,9 +69,22 @@ struct File {
     #[serde(default)]
     group: Vec<Group>,
     #[serde(default)]
+    program: Vec<FileProgram>,
+    #[serde(default)]
     case: Vec<FileCase>,
     #[serde(default)]
     published: Vec<FilePublished>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileProgram {
+    name: Spanned<String>,
+    command: Spanned<String>,
+    #[serde(default)]
+    background: bool,
+    start_s: Option<Spanned<f64>>,
+    ioprio: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -85,7 +100,7 @@ struct FileCase {
 struct FilePublished {
     scheduler: Spanned<String>,
     job: Spanned<String>,
-    metric: Metric,
+    metric: Spanned<String>,
     #[serde(default)]
     compare: Compare,
     values: BTreeMap<String, f64>,
@@ -236,24 +251,15 @@ impl Reader<'_> {
         })
     }
 
-    /// The jobs, once per case.
+    /// The jobs and programs, once per case.
     fn cases(&self, file: &File) -> Result<(Vec<Case>, Vec<Diagnostic>), ScenarioError> {
-        let (text, origin, span) = match (&file.jobs, &file.jobs_file) {
-            (Some(jobs), None) => (jobs.get_ref().clone(), format!("{} (jobs)", self.origin), jobs.span()),
-            (None, Some(path)) => {
-                let fail = |e: &str| {
-                    self.at(path.span(), format!("cannot read jobs_file '{}': {e}", path.get_ref()))
-                };
-                let (origin, text) =
-                    (self.beside)(path.get_ref()).ok_or_else(|| fail("there is no such file"))?;
-                (text.map_err(|e| fail(&e.to_string()))?, origin, path.span())
-            }
-            _ => {
-                return Err(
-                    self.whole("give either jobs (a fio job file's text) or jobs_file (a path)".to_owned())
-                );
-            }
-        };
+        let source = self.job_source(file)?;
+        if source.is_none() && file.program.iter().all(|p| p.background) {
+            return Err(self.whole(
+                "nothing runs: give jobs (a fio job file's text), jobs_file (a path) or a [[program]] that is not in the background"
+                    .to_owned(),
+            ));
+        }
         let no_case = [(String::new(), Vars::new())];
         let named: Vec<_> = file.case.iter().map(|c| (c.name.get_ref().clone(), c.vars.clone())).collect();
         let mut cases: Vec<Case> = Vec::new();
@@ -262,20 +268,81 @@ impl Reader<'_> {
             if cases.iter().any(|c| c.name == *name) {
                 return Err(self.whole(format!("two cases are called '{name}'")));
             }
-            let parsed = parse_jobs(&text, &origin, vars).map_err(|remarks| ScenarioError {
-                message: format!("the jobs are wrong{}", in_case(name)),
-                remarks,
-                ..self.at(span.clone(), String::new())
-            })?;
-            if let Some(refused) = parsed.refused.first() {
-                return Err(self.refused(refused, span));
+            let mut parsed = Parsed::default();
+            if let Some((text, origin, span)) = &source {
+                parsed = parse_jobs(text, origin, vars).map_err(|remarks| ScenarioError {
+                    message: format!("the jobs are wrong{}", in_case(name)),
+                    remarks,
+                    ..self.at(span.clone(), String::new())
+                })?;
+                if let Some(refused) = parsed.refused.first() {
+                    return Err(self.refused(refused, span.clone()));
+                }
             }
             if warnings.is_empty() {
                 warnings = parsed.warnings;
             }
-            cases.push(Case { name: name.clone(), jobs: parsed.jobs, global_options: parsed.global_options });
+            let programs = self.programs(file, vars, &parsed.jobs)?;
+            cases.push(Case {
+                name: name.clone(),
+                jobs: parsed.jobs,
+                programs,
+                global_options: parsed.global_options,
+            });
         }
         Ok((cases, warnings))
+    }
+
+    /// Text, name and place of the fio jobs, if there are some.
+    fn job_source(&self, file: &File) -> Result<Option<(String, String, Range<usize>)>, ScenarioError> {
+        match (&file.jobs, &file.jobs_file) {
+            (None, None) => Ok(None),
+            (Some(jobs), None) => {
+                Ok(Some((jobs.get_ref().clone(), format!("{} (jobs)", self.origin), jobs.span())))
+            }
+            (None, Some(path)) => {
+                let fail = |e: &str| {
+                    self.at(path.span(), format!("cannot read jobs_file '{}': {e}", path.get_ref()))
+                };
+                let (origin, text) =
+                    (self.beside)(path.get_ref()).ok_or_else(|| fail("there is no such file"))?;
+                Ok(Some((text.map_err(|e| fail(&e.to_string()))?, origin, path.span())))
+            }
+            (Some(_), Some(_)) => Err(self.whole(
+                "give either jobs (a fio job file's text) or jobs_file (a path), not both".to_owned(),
+            )),
+        }
+    }
+
+    fn programs(&self, file: &File, vars: &Vars, jobs: &[Job]) -> Result<Vec<ProgramSpec>, ScenarioError> {
+        let mut programs: Vec<ProgramSpec> = Vec::new();
+        for entry in &file.program {
+            let name = entry.name.get_ref();
+            if programs.iter().any(|p| p.name == *name) || jobs.iter().any(|j| j.name == *name) {
+                return Err(self.at(entry.name.span(), format!("two programs or jobs are called '{name}'")));
+            }
+            let command = with_vars(entry.command.get_ref(), vars);
+            let mut spec =
+                ProgramSpec::new(name, &command).map_err(|e| self.at(entry.command.span(), e.to_string()))?;
+            spec.background = entry.background;
+            if let Some(start) = &entry.start_s {
+                if !(0.0..=86_400.0).contains(start.get_ref()) {
+                    return Err(self.at(start.span(), "start_s must be 0 to 86400 (a day)".to_owned()));
+                }
+                spec.start_ns = (start.get_ref() * 1e9) as u64;
+            }
+            if let Some(ioprio) = &entry.ioprio {
+                spec.ioprio = priority(ioprio.get_ref()).ok_or_else(|| {
+                    let message = format!(
+                        "unknown ioprio '{}' (allowed: rt/0 to rt/7, be/0 to be/7, idle)",
+                        ioprio.get_ref()
+                    );
+                    self.at(ioprio.span(), message)
+                })?;
+            }
+            programs.push(spec);
+        }
+        Ok(programs)
     }
 
     fn refused(&self, refused: &Refused, span: Range<usize>) -> ScenarioError {
@@ -297,10 +364,7 @@ impl Reader<'_> {
             if !shown.contains(row.scheduler.get_ref()) {
                 return Err(self.unknown("scheduler", &row.scheduler, shown.iter().map(String::as_str)));
             }
-            let jobs = || cases.iter().flat_map(|c| c.jobs.iter().map(|j| j.name.as_str()));
-            if !jobs().any(|j| j == row.job.get_ref()) {
-                return Err(self.unknown("job", &row.job, jobs()));
-            }
+            let metric = self.metric(row, cases)?;
             if !(*row.tolerance.get_ref() > 0.0 && *row.tolerance.get_ref() <= 1.0) {
                 return Err(
                     self.at(row.tolerance.span(), "tolerance must be above 0 and at most 1".to_owned())
@@ -314,7 +378,7 @@ impl Reader<'_> {
             rows.push(Published {
                 scheduler: row.scheduler.get_ref().clone(),
                 job: row.job.get_ref().clone(),
-                metric: row.metric,
+                metric,
                 compare: row.compare,
                 values: row.values.clone(),
                 tolerance: *row.tolerance.get_ref(),
@@ -323,6 +387,27 @@ impl Reader<'_> {
             });
         }
         Ok(rows)
+    }
+
+    /// The metric a row names, of its job or its program.
+    fn metric(&self, row: &FilePublished, cases: &[Case]) -> Result<Metric, ScenarioError> {
+        let programs = || cases.iter().flat_map(|c| &c.programs);
+        if let Some(program) = programs().find(|p| p.name == *row.job.get_ref()) {
+            let metrics = program.program.metrics();
+            return metrics
+                .iter()
+                .find(|m| m.name == row.metric.get_ref())
+                .map(|m| Metric::Program(*m))
+                .ok_or_else(|| self.unknown("metric", &row.metric, metrics.iter().map(|m| m.name)));
+        }
+        let jobs = || cases.iter().flat_map(|c| c.jobs.iter().map(|j| j.name.as_str()));
+        if !jobs().any(|j| j == row.job.get_ref()) {
+            return Err(self.unknown("job", &row.job, jobs().chain(programs().map(|p| p.name.as_str()))));
+        }
+        let of_jobs = || Metric::OF_JOBS.into_iter();
+        of_jobs()
+            .find(|m| m.name() == row.metric.get_ref())
+            .ok_or_else(|| self.unknown("metric", &row.metric, of_jobs().map(Metric::name)))
     }
 
     // ---- errors -------------------------------------------------------------------------------------------------------
@@ -367,6 +452,23 @@ impl Reader<'_> {
             Some(span) => self.at(span, message),
             None => self.whole(message),
         }
+    }
+}
+
+/// A command with `${NAME}` replaced by the case's variables; other names stay as they are.
+fn with_vars(command: &str, vars: &Vars) -> String {
+    vars.iter().fold(command.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value))
+}
+
+/// `rt/4`, `be/0`, `idle`.
+fn priority(text: &str) -> Option<IoPrio> {
+    let (class, level) = text.split_once('/').unwrap_or((text, ""));
+    let level = || level.parse().ok().filter(|l| *l <= 7u8);
+    match class {
+        "rt" => level().map(IoPrio::RealTime),
+        "be" => level().map(IoPrio::BestEffort),
+        "idle" if text == "idle" => Some(IoPrio::Idle),
+        _ => None,
     }
 }
 

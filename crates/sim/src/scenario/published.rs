@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
+use crate::program::ProgramMetric;
 use crate::result::{JobResult, RunResult};
 
-/// What is measured, over the processes of one job.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
+/// What is measured: over the processes of one fio job, or a program's own figure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Metric {
     /// Bandwidth of all processes, KiB/s.
     BandwidthSum,
@@ -22,6 +22,15 @@ pub enum Metric {
     LatencyMean,
     /// Largest completion latency, ms.
     LatencyMax,
+    /// A figure that a program reports.
+    Program(ProgramMetric),
+}
+
+/// As scenario files name it.
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
 }
 
 /// How ours may differ.
@@ -42,7 +51,7 @@ pub enum Compare {
 pub struct Published {
     /// Under which scheduler, as the scenario names it.
     pub scheduler: String,
-    /// Of which job.
+    /// Of which job or program.
     pub job: String,
     /// What.
     pub metric: Metric,
@@ -86,12 +95,36 @@ pub struct Cell {
 }
 
 impl Metric {
+    /// The metrics of fio jobs.
+    pub const OF_JOBS: [Metric; 6] = [
+        Metric::BandwidthSum,
+        Metric::BandwidthMax,
+        Metric::BandwidthMin,
+        Metric::Iops,
+        Metric::LatencyMean,
+        Metric::LatencyMax,
+    ];
+
+    /// Its name in scenario files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Metric::BandwidthSum => "bandwidth_sum",
+            Metric::BandwidthMax => "bandwidth_max",
+            Metric::BandwidthMin => "bandwidth_min",
+            Metric::Iops => "iops",
+            Metric::LatencyMean => "latency_mean",
+            Metric::LatencyMax => "latency_max",
+            Metric::Program(metric) => metric.name,
+        }
+    }
+
     /// Unit.
     pub const fn unit(self) -> &'static str {
         match self {
             Metric::BandwidthSum | Metric::BandwidthMax | Metric::BandwidthMin => "KiB/s",
             Metric::Iops => "IOPS",
             Metric::LatencyMean | Metric::LatencyMax => "ms",
+            Metric::Program(metric) => metric.unit,
         }
     }
 
@@ -104,11 +137,15 @@ impl Metric {
             Metric::Iops => "IOPS",
             Metric::LatencyMean => "latency, mean",
             Metric::LatencyMax => "latency, max",
+            Metric::Program(metric) => metric.name,
         }
     }
 
-    /// Measure it in a run; `None` when the job is not in it.
+    /// Measure it in a run; `None` when the job or program is not in it.
     pub fn of(self, run: &RunResult, job: &str) -> Option<f64> {
+        if let Metric::Program(metric) = self {
+            return run.program(job)?.metric(metric.name);
+        }
         let processes = || run.processes.iter().filter(|p| p.name == job);
         let kib = |p: &JobResult| p.bandwidth() / 1024.0;
         processes().next()?;
@@ -125,6 +162,7 @@ impl Metric {
                 sum / n.max(1) as f64 / 1e6
             }
             Metric::LatencyMax => processes().map(|p| p.clat().max_ns()).max().unwrap_or(0) as f64 / 1e6,
+            Metric::Program(_) => return None,
         })
     }
 }

@@ -103,6 +103,7 @@ fn one(scenario: &Scenario, run: usize, progress: &dyn Progress) -> Result<RunRe
         memory: scenario.memory,
         filesystem: scenario.filesystem,
         jobs: &scenario.cases[run / width].jobs,
+        programs: &scenario.cases[run / width].programs,
         seed: scenario.seed,
         runtime_ns: scenario.runtime_ns,
         fresh_files: scenario.fresh_files,

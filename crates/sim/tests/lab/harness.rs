@@ -98,6 +98,7 @@ impl Lab {
             jobs: &self.jobs,
             seed: self.seed,
             runtime_ns: None,
+            programs: &[],
             fresh_files: self.fresh_files,
         };
         lab::run(&setup, &mut |_| {})

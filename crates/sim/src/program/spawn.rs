@@ -1,0 +1,110 @@
+//! Programs of a run: how they are started, and what they reported.
+
+use std::sync::Arc;
+
+use fairlift_core::IoPrio;
+
+use super::process::Console;
+use super::{Process, Program};
+use crate::engine::Simulation;
+use crate::kernel::{Layout, NoSpace};
+use crate::result::ProgramResult;
+
+/// A program in a scenario.
+#[derive(Clone, Debug)]
+pub struct ProgramSpec {
+    /// What it is called in results.
+    pub name: String,
+    /// Its command line, as written.
+    pub command: String,
+    /// The same, read.
+    pub program: Arc<dyn Program>,
+    /// It does not keep the run going: it is stopped when all others ended.
+    pub background: bool,
+    /// When it starts, nanoseconds.
+    pub start_ns: u64,
+    /// Its I/O priority.
+    pub ioprio: IoPrio,
+}
+
+impl ProgramSpec {
+    /// A program in the foreground that starts at once.
+    ///
+    /// # Errors
+    /// When the command line is wrong.
+    pub fn new(name: &str, command: &str) -> Result<ProgramSpec, super::ProgramError> {
+        Ok(ProgramSpec {
+            name: name.to_owned(),
+            command: command.to_owned(),
+            program: Arc::from(super::parse(command)?),
+            background: false,
+            start_ns: 0,
+            ioprio: IoPrio::DEFAULT,
+        })
+    }
+}
+
+/// Programs on a computer.
+#[derive(Debug)]
+pub struct Programs(Vec<(ProgramSpec, Console)>);
+
+/// Start them.
+///
+/// # Errors
+/// When a device that one of them opens cannot be had.
+pub fn spawn(simulation: &mut Simulation, specs: &[ProgramSpec], seed: u64) -> Result<Programs, NoSpace> {
+    let mut started = Vec::new();
+    for (spec, number) in specs.iter().zip(1u64..) {
+        for device in spec.program.devices() {
+            simulation.with_machine(|m| {
+                let bytes = m.block.device().limits().sectors * 512;
+                m.kernel.create_file(&device, bytes, Layout::Device).map(|_| ())
+            })?;
+        }
+        let (out, program, start_ns, ioprio) =
+            (Console::default(), Arc::clone(&spec.program), spec.start_ns, spec.ioprio);
+        let seed = seed.wrapping_add(number.wrapping_mul(0xD1B5_4A32_D192_ED03));
+        let console = out.clone();
+        let task = |sys: crate::engine::Sys| async move {
+            sys.sleep(start_ns).await;
+            out.started(sys.now());
+            let process = Process { sys: sys.clone(), out: out.clone(), ioprio, seed };
+            if let Err(failure) = program.run(process).await {
+                out.fail(failure);
+            }
+            out.ended(sys.now());
+        };
+        if spec.background {
+            simulation.spawn_daemon(ioprio, task);
+        } else {
+            simulation.spawn(ioprio, task);
+        }
+        started.push((spec.clone(), console));
+    }
+    Ok(Programs(started))
+}
+
+impl Programs {
+    /// What they reported, in order of start.
+    pub fn collect(&self, now_ns: u64) -> Vec<ProgramResult> {
+        let report = |(spec, console): &(ProgramSpec, Console)| {
+            let printed = console.printed();
+            ProgramResult {
+                name: spec.name.clone(),
+                command: spec.command.clone(),
+                background: spec.background,
+                stopped: printed.ended_ns.is_none(),
+                started_ns: printed.started_ns.unwrap_or(now_ns),
+                ended_ns: printed.ended_ns.unwrap_or(now_ns),
+                text: printed.text,
+                metrics: printed
+                    .metrics
+                    .into_iter()
+                    .map(|(metric, value)| (metric.name.to_owned(), value, metric.unit))
+                    .collect(),
+                error: printed.failure.map(|f| format!("{}: {f}", spec.program.name())),
+            }
+        };
+        self.0.iter().map(report).collect()
+    }
+}
