@@ -38,7 +38,7 @@ impl Cfq {
             // Nothing can be nearer than right here.
             Some(ahead) if self.places.key(ahead) == self.head => None,
             Some(ahead) => tree.prev(&self.places, ahead),
-            None => tree.last(&self.places),
+            None => tree.last(),
         };
         let distance = |q: QueueId| self.places.key(q).abs_diff(self.head);
         let nearest = match (ahead, behind) {

@@ -536,7 +536,7 @@ impl Cfq {
         let class = self.queue(id).class;
         let time = now as i64;
         let key = if class == IoClass::Idle {
-            let last = self.trees[tree].last(&self.turns).filter(|last| *last != id);
+            let last = self.trees[tree].last().filter(|last| *last != id);
             last.map_or(time, |last| self.queue(last).key).saturating_add(self.limits.idle_class_delay)
         } else if turn == Turn::InOrder {
             let residual = core::mem::take(&mut self.queue_mut(id).residual);
