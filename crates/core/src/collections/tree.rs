@@ -172,23 +172,62 @@ impl<I: Id> Tree<I> {
 
     /// Put `id` in, behind elements of equal key.
     pub fn insert<K: Ord + Copy + Default>(&mut self, links: &mut TreeLinks<I, K>, id: I, key: K) {
-        let new = raw(id);
-        self.len += 1;
-        let mut parent = self.root;
-        if parent == NIL {
-            let node = Node { key, parent, child: [NIL; 2], beside: [NIL; 2], red: false };
-            *links.node_mut(new) = node;
-            (self.root, self.ends) = (new, [new; 2]);
-            return;
+        let (parent, side) = self.place_for(links, key);
+        self.attach(links, raw(id), key, parent, side);
+    }
+
+    /// Put `id` in, unless an element of equal key is there.
+    ///
+    /// # Errors
+    /// That element.
+    pub fn insert_unique<K: Ord + Copy + Default>(
+        &mut self,
+        links: &mut TreeLinks<I, K>,
+        id: I,
+        key: K,
+    ) -> Result<(), I> {
+        let (parent, side) = self.place_for(links, key);
+        // An equal would be right below the place.
+        let below = if side == LEFT { links.node(parent).beside[LEFT] } else { parent };
+        match option(below) {
+            Some(equal) if links.node(below).key == key => Err(equal),
+            _ => {
+                self.attach(links, raw(id), key, parent, side);
+                Ok(())
+            }
         }
-        let side = loop {
+    }
+
+    /// Where a new element of `key` hangs, behind those of equal key: below which node, on which side.
+    #[inline]
+    fn place_for<K: Ord + Copy + Default>(&self, links: &TreeLinks<I, K>, key: K) -> (u32, usize) {
+        // In an empty tree the root is the node that is none: it has no children either.
+        let mut parent = self.root;
+        loop {
             let node = links.node(parent);
             let side = if key < node.key { LEFT } else { RIGHT };
             if node.child[side] == NIL {
-                break side;
+                return (parent, side);
             }
             parent = node.child[side];
-        };
+        }
+    }
+
+    #[inline(always)] // saves some 20 instructions of call and return
+    fn attach<K: Ord + Copy + Default>(
+        &mut self,
+        links: &mut TreeLinks<I, K>,
+        new: u32,
+        key: K,
+        parent: u32,
+        side: usize,
+    ) {
+        self.len += 1;
+        if parent == NIL {
+            *links.node_mut(new) = Node { key, parent, child: [NIL; 2], beside: [NIL; 2], red: false };
+            (self.root, self.ends) = (new, [new; 2]);
+            return;
+        }
         // Between its parent and the parent's neighbour on that side.
         let above = links.node_mut(parent);
         above.child[side] = new;
@@ -210,7 +249,14 @@ impl<I: Id> Tree<I> {
     pub fn remove<K: Ord + Copy + Default>(&mut self, links: &mut TreeLinks<I, K>, id: I) {
         let gone = raw(id);
         let Node { parent, child: [left, right], beside: [before, behind], red, .. } = *links.node(gone);
-        debug_assert!(self.len > 0 && (parent != NIL || self.root == gone), "the element is here");
+        debug_assert!(
+            gone == if before == NIL { self.ends[LEFT] } else { links.node(before).beside[RIGHT] },
+            "the element is here"
+        );
+        if self.len == 1 {
+            *self = Tree::new();
+            return;
+        }
         self.len -= 1;
         if before == NIL {
             self.ends[LEFT] = behind;
@@ -414,8 +460,16 @@ mod tests {
                     tree.remove(&mut links, id);
                     model.remove(&at);
                 }
+                None if step % 2 == 0 && tree.find(&links, key).is_some() => {
+                    let equal = model.range((key, 0)..(key + 1, 0)).next_back().map(|(_, id)| *id);
+                    assert_eq!(tree.insert_unique(&mut links, id, key).err(), equal);
+                }
                 None => {
-                    tree.insert(&mut links, id, key);
+                    if tree.find(&links, key).is_some() {
+                        tree.insert(&mut links, id, key);
+                    } else {
+                        assert_eq!(tree.insert_unique(&mut links, id, key), Ok(()));
+                    }
                     model.insert((key, step), id);
                     place[element] = Some((key, step));
                 }
