@@ -318,7 +318,7 @@ impl Deadline {
     // ---- filing ----
 
     /// Put `rq` into its level's tree. A level has one request per start sector: an older one goes to the device first.
-    #[inline(always)] // saves 20 of an insertion's 130 instructions
+    #[inline(always)] // with `remove` saves 10 instructions a request
     fn sort_in(&mut self, env: &mut Env<'_>, level: Level, rq: RequestId) {
         let sector = env.requests[rq].sector;
         let tree = &mut self.levels[level as usize].tree;
@@ -337,7 +337,7 @@ impl Deadline {
     }
 
     /// Forget `rq`. Answers with the one behind it in the order its level is served in.
-    #[inline(always)] // saves 20 of a dispatch's 130 instructions
+    #[inline(always)] // see `sort_in`
     fn remove(&mut self, rq: RequestId, rotational: bool) -> Option<RequestId> {
         let level = self.filed[rq.index()].level.take()?;
         if self.looked_back_for == Some(rq) {

@@ -419,7 +419,7 @@ impl Cfq {
     // Requests in a queue.
 
     /// Add `rq` to `id` by sector. A request at the very same sector goes to the device first, as on a kernel.
-    #[inline(always)] // for `insert`: saves 25 instructions of call and return
+    #[inline(always)] // with `take` and `unlink` saves 30 to 50 instructions a request
     pub(super) fn add(&mut self, env: &mut Env<'_>, id: QueueId, rq: RequestId, now: u64) {
         let requests = env.requests;
         let request = &requests[rq];
@@ -450,7 +450,7 @@ impl Cfq {
     }
 
     /// Remove `rq` from `id` for the device.
-    #[inline(always)] // for `dispatch`: saves 20 instructions of call and return
+    #[inline(always)] // see `add`
     pub(super) fn take(&mut self, requests: &Requests, id: QueueId, rq: RequestId) {
         let queue = self.queue(id);
         let next = if queue.sorted.len() == 1 { None } else { self.next_after(requests, queue, rq) };
@@ -463,7 +463,7 @@ impl Cfq {
     }
 
     /// Forget `rq`, which is no longer `id`'s next one (or was its last).
-    #[inline(always)] // as `take`
+    #[inline(always)] // see `add`
     pub(super) fn unlink(&mut self, requests: &Requests, id: QueueId, rq: RequestId) {
         let queue = &mut self.queues[id.index()];
         queue.sorted.remove(&mut self.sectors, rq);
