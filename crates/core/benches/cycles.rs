@@ -1,5 +1,6 @@
 //! So many cycles of one steady state, for `scripts/instructions` to count: `cycles WHAT ELEVATOR CONTEXTS N`, where WHAT
-//! is `bare` (an elevator queue), `merging` or `nomerges` (a whole request queue), or `load` (what the harness itself costs).
+//! is `bare` (an elevator queue; contexts in turn), `own` (the same; a context sends when its own request is done),
+//! `asked` (as `bare`) and `asked-own` (as `own`) print how often the elevator was asked, `merging` or `nomerges` (a whole request queue), or `load` (what the harness itself costs).
 
 mod harness;
 
@@ -20,12 +21,15 @@ fn main() {
     if what == "load" {
         let mut load = harness::Load::new(contexts);
         (0..cycles).for_each(|_| {
-            black_box(load.next());
+            black_box(load.next(None));
         });
-    } else if what == "bare" {
-        let mut q = Bare::new(elevator, contexts);
+    } else if matches!(&what[..], "bare" | "own" | "asked" | "asked-own") {
+        let mut q = Bare::new(elevator, contexts, what.ends_with("own"));
         (0..cycles).for_each(|_| q.cycle());
         black_box(&mut q);
+        if what.starts_with("asked") {
+            println!("{:.2}", q.asked as f64 / cycles as f64);
+        }
     } else {
         let mut q = Whole::new(elevator, contexts, what == "merging");
         (0..cycles).for_each(|_| q.cycle());

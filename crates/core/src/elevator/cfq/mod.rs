@@ -126,17 +126,31 @@ struct Limits {
 struct Clock {
     unit_ns: u64,
     tick: u64,
+    /// The unit that began last, and when it did.
+    unit: u64,
+    began_ns: u64,
 }
 
 impl Clock {
     fn new(tick_ns: u64) -> Clock {
-        if tick_ns == 0 { Clock { unit_ns: 1, tick: crate::MS } } else { Clock { unit_ns: tick_ns, tick: 1 } }
+        let (unit_ns, tick) = if tick_ns == 0 { (1, crate::MS) } else { (tick_ns, 1) };
+        Clock { unit_ns, tick, unit: 0, began_ns: 0 }
     }
 
-    /// The last tick at or before `ns`.
+    /// The unit it is at `now`.
     #[inline]
-    fn at(self, ns: u64) -> u64 {
-        ns / self.unit_ns
+    fn advance(&mut self, now: u64) -> u64 {
+        if now.wrapping_sub(self.began_ns) >= self.unit_ns {
+            self.unit = now / self.unit_ns;
+            self.began_ns = self.unit * self.unit_ns;
+        }
+        self.unit
+    }
+
+    /// The unit it was at `ns`, most often the present one: then there is nothing to divide.
+    #[inline]
+    fn at(&self, ns: u64) -> u64 {
+        if ns.wrapping_sub(self.began_ns) < self.unit_ns { self.unit } else { ns / self.unit_ns }
     }
 
     /// A duration of at least `ns`.
@@ -156,9 +170,12 @@ struct Held {
     deadline: u64,
 }
 
+/// The idle timer is not set.
+const NEVER: u64 = u64::MAX;
+
 struct Cfq {
     // Settings.
-    profile: &'static Profile,
+    profile: Profile,
     clock: Clock,
     settings: Settings,
     limits: Limits,
@@ -167,8 +184,8 @@ struct Cfq {
     active: Option<QueueId>,
     /// Whose request it dispatched first in this slice: the one to idle for.
     active_context: Option<ContextId>,
-    /// When idling ends.
-    timer: Option<u64>,
+    /// When idling ends, nanoseconds; [`NEVER`] while there is none.
+    timer_ns: u64,
 
     // What is queued and in the device.
     queued: u32,
@@ -224,13 +241,13 @@ impl Cfq {
             low_latency: default("low_latency"),
         };
         Cfq {
-            profile,
+            profile: *profile,
             clock,
             limits: Limits::new(&settings, clock),
             settings,
             active: None,
             active_context: None,
-            timer: None,
+            timer_ns: NEVER,
             queued: 0,
             busy: 0,
             busy_rt: 0,
@@ -256,13 +273,19 @@ impl Cfq {
     /// The time in clock units, after what the idle timer had to do up to it.
     #[inline]
     fn enter(&mut self, env: &Env<'_>) -> u64 {
+        self.run_timer(env);
+        self.clock.advance(env.now)
+    }
+
+    /// Do what the idle timer had to do until now.
+    #[inline]
+    fn run_timer(&mut self, env: &Env<'_>) {
         #[cfg(test)]
         self.check();
-        let now = self.clock.at(env.now);
-        if let Some(due) = self.timer.filter(|due| now >= *due) {
+        if env.now >= self.timer_ns {
+            let due = self.clock.at(self.timer_ns);
             self.timer_ran_out(env.requests, due);
         }
-        now
     }
 
     /// The queue to dispatch from; `None`: wait for the active queue's requests to come or to complete.
@@ -289,7 +312,7 @@ impl Cfq {
             self.hand_over(requests, id, other, now);
             return Some(other);
         }
-        if self.timer.is_some() || (queue.dispatched > 0 && self.holds_on(env, id)) {
+        if self.timer_ns != NEVER || (queue.dispatched > 0 && self.holds_on(env, id)) {
             return None;
         }
         self.expire(requests, now, Residual::Drop);
@@ -361,7 +384,7 @@ impl Cfq {
 
     /// No request now: until when?
     fn wait(&self) -> Dispatch {
-        self.timer.map_or(Dispatch::Empty, |due| Dispatch::Idle { until: due * self.clock.unit_ns })
+        if self.timer_ns == NEVER { Dispatch::Empty } else { Dispatch::Idle { until: self.timer_ns } }
     }
 
     /// [`Trees::Workloads`]: the only busy queue is near the end of its slice at a completion. Its group would leave
@@ -423,10 +446,10 @@ impl Elevator for Cfq {
         queue.fifo.push_back(&mut self.ages, rq);
         queue.meta_queued += u32::from(request.flags.contains(Flags::META));
         self.add(env, id, rq, now);
-        self.learn(env, id, rq, now);
+        self.learn(env, id, request, now);
 
         if self.active == Some(id) {
-            self.arrived_for_active(env, id, rq);
+            self.arrived_for_active(id, request);
         } else if self.should_preempt(id, request, now) {
             self.preempt(requests, id, now);
         }
@@ -485,7 +508,7 @@ impl Elevator for Cfq {
     }
 
     fn issued(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        self.enter(env);
+        self.run_timer(env);
         self.in_driver += 1;
         self.head = env.requests[rq].end();
     }
@@ -556,7 +579,11 @@ impl Elevator for Cfq {
             self.held[rq.index()].deadline = lost.deadline;
         }
         if self.queue(lost.owner).next == Some(gone) {
-            let next = if same_queue { Some(rq) } else { self.next_after(env.requests, lost.owner, gone) };
+            let next = if same_queue {
+                Some(rq)
+            } else {
+                self.next_after(env.requests, self.queue(lost.owner), gone)
+            };
             self.queue_mut(lost.owner).next = next;
         }
         self.unlink(env.requests, lost.owner, gone);

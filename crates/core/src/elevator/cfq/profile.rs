@@ -3,6 +3,7 @@
 use crate::tunable::{Tunable, Unit};
 
 /// The behaviour of one kernel version.
+#[derive(Clone, Copy)]
 pub(super) struct Profile {
     /// The name it is selected by: the kernel version.
     pub(super) name: &'static str,
