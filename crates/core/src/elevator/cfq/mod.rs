@@ -64,6 +64,7 @@ mod queue;
 #[cfg(test)]
 mod tests;
 mod workload;
+mod yielding;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -76,10 +77,11 @@ use crate::tunable::Tunable;
 use choose::BackSeek;
 use idle::DepthProbe;
 use profile::{
-    Arrival, Cooperators, DeadlineFrom, Depth, NeighboursFrom, Profile, Quantum, Ramp, Seeks, Trees,
+    Arrival, Cooperators, DeadlineFrom, Depth, NeighboursFrom, NoIdle, Profile, Quantum, Ramp, Seeks, Trees,
 };
 use queue::{ContextState, Kind, Queue, QueueId, Residual, TREES, Turn};
 use workload::Workload;
+use yielding::{NoIdleTree, Way, Yield};
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "cfq",
@@ -101,6 +103,7 @@ struct Settings {
     slice_async_rq: u64,
     slice_idle: u64,
     low_latency: u64,
+    yields: u64,
 }
 
 /// What follows from the settings, times in clock units.
@@ -169,6 +172,8 @@ struct Cfq {
     active_context: Option<ContextId>,
     /// When idling ends.
     timer: Option<u64>,
+    /// Who wants it to go to whom.
+    yielded: Option<Yield>,
 
     // What is queued and in the device.
     queued: u32,
@@ -186,6 +191,7 @@ struct Cfq {
     /// When a sync request was slow for the last time; before any, a second before the first request.
     last_delayed_sync: Option<i64>,
     workload: Workload,
+    noidle_tree: NoIdleTree,
 
     // Everything of one kind in one array, and the links of each kind of list and tree.
     queues: Vec<Queue>,
@@ -222,6 +228,7 @@ impl Cfq {
             slice_async_rq: default("slice_async_rq"),
             slice_idle: default("slice_idle"),
             low_latency: default("low_latency"),
+            yields: default("yield"),
         };
         Cfq {
             profile,
@@ -231,6 +238,7 @@ impl Cfq {
             active: None,
             active_context: None,
             timer: None,
+            yielded: None,
             queued: 0,
             busy: 0,
             busy_rt: 0,
@@ -240,6 +248,7 @@ impl Cfq {
             depth: DepthProbe::new(profile.depth),
             last_delayed_sync: None,
             workload: Workload::NONE,
+            noidle_tree: NoIdleTree::NEW,
             turns: TreeLinks::new(queues.len()),
             places: TreeLinks::new(queues.len()),
             queues,
@@ -285,11 +294,21 @@ impl Cfq {
         if !queue.is_empty() {
             return Some(id);
         }
+        if self.yielded.is_some()
+            && let Way::Over(heir) = self.make_way(env, id, now)
+        {
+            let Some(heir) = heir else {
+                self.expire(requests, now, Residual::Drop);
+                return self.pick(now);
+            };
+            self.activate(heir);
+            return Some(heir);
+        }
         if let Some(other) = self.close_cooperator(requests, id) {
             self.hand_over(requests, id, other, now);
             return Some(other);
         }
-        if self.timer.is_some() || (queue.dispatched > 0 && self.holds_on(env, id)) {
+        if self.timer.is_some() || (self.queue(id).dispatched > 0 && self.holds_on(env, id)) {
             return None;
         }
         self.expire(requests, now, Residual::Drop);
@@ -424,10 +443,11 @@ impl Elevator for Cfq {
         queue.meta_queued += u32::from(request.flags.contains(Flags::META));
         self.add(env, id, rq, now);
         self.learn(env, id, rq, now);
+        let takes_back = self.settings.yields != 0 && self.heed_arrival(id, request.context, now);
 
         if self.active == Some(id) {
             self.arrived_for_active(env, id, rq);
-        } else if self.should_preempt(id, request, now) {
+        } else if takes_back || self.should_preempt(id, request, now) {
             self.preempt(requests, id, now);
         }
     }
@@ -511,6 +531,9 @@ impl Elevator for Cfq {
             if self.clock.at(request.start_ns).saturating_add(self.limits.fifo_expire[1]) <= now {
                 self.last_delayed_sync = Some(now as i64);
             }
+            if self.settings.yields != 0 {
+                self.heed_completion(id, now);
+            }
         }
         if self.active == Some(id) {
             self.completed_for_active(env, id, rq, now);
@@ -592,6 +615,7 @@ impl Elevator for Cfq {
 
     fn context_exit(&mut self, env: &mut Env<'_>, context: ContextId) {
         let now = self.enter(env);
+        self.forget_yield(context);
         self.forget(env.requests, context, now);
     }
 
@@ -599,6 +623,13 @@ impl Elevator for Cfq {
         self.enter(env);
         if let Some(id) = self.find_queue(env.contexts, context, true) {
             self.queue_mut(id).ioprio_stale = true;
+        }
+    }
+
+    fn yield_to(&mut self, env: &mut Env<'_>, from: ContextId, to: Option<ContextId>) {
+        let now = self.enter(env);
+        if self.settings.yields != 0 {
+            self.accept_yield(env, from, to, now);
         }
     }
 
@@ -619,12 +650,14 @@ impl Elevator for Cfq {
             "slice_async_rq" => &mut self.settings.slice_async_rq,
             "slice_idle" => &mut self.settings.slice_idle,
             "low_latency" => &mut self.settings.low_latency,
+            "yield" => &mut self.settings.yields,
             _ => return None,
         })
     }
 
     fn settings_changed(&mut self) {
         self.limits = Limits::new(&self.settings, self.clock);
+        self.yielded = self.yielded.filter(|_| self.settings.yields != 0);
     }
 }
 
@@ -658,7 +691,10 @@ impl Cfq {
                     return;
                 }
                 self.workload.wants_idle |= !no_idle;
-                self.workload.kind() == Kind::Sync || self.workload.wants_idle || self.busy == 1
+                self.profile.noidle == NoIdle::MovesQueue
+                    || self.workload.kind() == Kind::Sync
+                    || self.workload.wants_idle
+                    || self.busy == 1
             }
         };
         if worth_it {
