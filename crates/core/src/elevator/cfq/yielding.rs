@@ -34,9 +34,9 @@
 //! (Red Hat, which has published a patent promise for open-source software).
 
 use super::Cfq;
-use crate::collections::Id;
 use super::idle::ThinkTime;
 use super::queue::{Kind, QueueId, Residual};
+use crate::collections::Id;
 use crate::context::{ContextId, Contexts, IoClass};
 use crate::elevator::Env;
 
@@ -99,12 +99,11 @@ impl Cfq {
             return;
         }
         let Some(id) = self.find_queue(env.contexts, from, true) else { return };
-        let queue = self.queue(id);
         if self.active != Some(id) || env.contexts[from].requests > 0 {
             return;
         }
         // A shared queue is idled on for the others too.
-        if queue.users > 1 || id == QueueId::OVERFLOW || !queue.is_empty() || queue.dispatched > 0 {
+        if self.queue(id).users > 1 || id == QueueId::OVERFLOW {
             return;
         }
         if self.takes_shared_window(env.contexts, id, to, now) {
@@ -133,7 +132,9 @@ impl Cfq {
     /// `id`, the active queue, is empty: does it make way?
     #[cold]
     pub(super) fn make_way(&mut self, env: &Env<'_>, id: QueueId, now: u64) -> Way {
-        let Some(given) = self.yielded.filter(|y| y.queue == id && y.lent.is_none()) else { return Way::None };
+        let Some(given) = self.yielded.filter(|y| y.queue == id && y.lent.is_none()) else {
+            return Way::None;
+        };
         let Some(to) = given.to else { return Way::Over(None) };
         let Some(heir) = self.queue_of_target(env.contexts, to) else { return Way::None };
         self.yielded = Some(Yield { lent: Some(self.queue(id).slice_end), ..given });

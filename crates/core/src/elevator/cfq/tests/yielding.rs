@@ -197,6 +197,62 @@ fn ignored_when_it_is_not_the_callers_turn() {
 }
 
 #[test]
+fn another_tasks_yield_does_not_undo_the_one_whose_turn_it_is() {
+    let mut t = fsync("2.6.34", "1");
+    let (r, other) = (t.rig.context(), t.rig.context());
+    let read = t.rig.read(other, 5 * FAR);
+    t.rig.serves(read, 1);
+    t.rig.at(20);
+    let data = t.noidle(t.c, 1000);
+    t.rig.serves(data, 1);
+    t.yields();
+    t.rig.q.yield_to(other, Some(r), t.rig.now);
+    t.body_goes();
+}
+
+#[test]
+fn ignored_when_the_queue_is_shared() {
+    // c and o read next to each other: from their second requests on they share a queue, idled on for both.
+    let mut t = fsync("2.6.34", "1");
+    let o = t.rig.context();
+    let (a, b) = (t.rig.read(t.c, 1000), t.rig.read(o, 1008));
+    t.rig.serves(a, 1);
+    t.rig.serves(b, 1);
+    let a = t.rig.read(t.c, 1016);
+    t.rig.serves(a, 1); // 2..3
+    t.yields();
+    t.rig.write(t.j, JOURNAL);
+    t.rig.idles_until(11);
+}
+
+#[test]
+fn the_caller_does_not_interrupt_the_target_at_work() {
+    // Two requests of the journal are on their way when c (it did not wait after all) comes back: the second goes first.
+    let mut t = fsync("2.6.34", "1");
+    t.data();
+    t.yields();
+    let first = t.noidle(t.j, JOURNAL);
+    t.rig.issues(first);
+    let second = t.noidle(t.j, JOURNAL + FAR);
+    t.noidle(t.c, 1000 + FAR);
+    t.rig.issues(second);
+}
+
+#[test]
+fn what_was_lent_is_void_with_another_ones_turn() {
+    // The reader is served after the body and idled on until 11; c, back early, has no right to that wait.
+    let mut t = fsync("2.6.34", "1");
+    let r = t.rig.context();
+    t.data();
+    let read = t.rig.read(r, 5 * FAR);
+    t.yields();
+    t.body_goes();
+    t.rig.serves(read, 1); // 2..3
+    t.noidle(t.c, 1000 + FAR);
+    t.rig.idles_until(11);
+}
+
+#[test]
 fn void_with_a_new_request_of_the_caller() {
     let mut t = fsync("2.6.34", "1");
     t.data();
@@ -318,6 +374,19 @@ fn ignored_when_another_noidle_queue_would_lose_the_trees_window() {
     t.rig.write(t.j, JOURNAL);
     assert!(matches!(t.rig.ask(), Dispatch::Idle { until } if until > start));
     let read = t.rig.pass(2).read(r, 11 * FAR);
+    t.rig.issues(read);
+}
+
+#[test]
+fn ignored_when_another_noidle_queue_has_requests() {
+    // r was away for long, but it is back, and its turn comes after c's.
+    let (mut t, r) = among_seekers();
+    t.rig.pass(30);
+    let data = t.rig.read(t.c, 9 * FAR);
+    let read = t.rig.read(r, 7 * FAR);
+    t.rig.serves(data, 1);
+    t.rig.write(t.j, JOURNAL);
+    t.yields();
     t.rig.issues(read);
 }
 
