@@ -28,8 +28,7 @@ fn a_folder_given_as_a_file() {
 fn a_file_that_may_not_be_read() {
     use std::os::unix::fs::PermissionsExt;
     let folder = small();
-    std::fs::set_permissions(folder.path().join("small.fio"), std::fs::Permissions::from_mode(0o000))
-        .unwrap();
+    std::fs::set_permissions(folder.path().join("small.fio"), std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read(folder.path().join("small.fio")).is_ok() {
         return; // The superuser may read everything.
     }

@@ -21,8 +21,8 @@
 //! * **Idling** ([`idle`]), **preemption** ([`preempt`]), **close cooperators** ([`coop`]).
 //! * **Trees and workload slices** of 2.6.34 ([`workload`]).
 //! * **Yielding** ([`yielding`]): a task that waits for another one's I/O hands it the rest of its slice. Off unless the
-//!   tunable `yield` is 1 (2.6.34, 2.6.37): the series was never merged. The explicit yield is described in US patent 8,949,835 (Red
-//!   Hat, which has published a patent promise for open-source software).
+//!   tunable `yield` is 1 (2.6.34, 2.6.37): the series was never merged. The explicit yield is described in US patent
+//!   8,949,835 (Red Hat, which has published a patent promise for open-source software).
 //!
 //! What the profiles do differently ([`profile`] names each as a fact):
 //!
@@ -51,12 +51,12 @@
 //! | a NOIDLE request | is filed by its queue's habits | takes its queue's idle window away while it is the queue's next: the queue is filed in the sync-noidle tree |
 //! | the sync-noidle tree is idled on | after a request without NOIDLE, or when it is the only busy queue | always |
 //!
-//! The other half of that commit, journals that write sync and NOIDLE, is the file system's. Left out: `group_idle` (8 ms, 2.6.36), which
-//! within one group waits where `slice_idle` waits already (with `slice_idle` 0 it would still wait for a sole queue), and, not compared
-//! line by line, whatever else changed between the two.
+//! The other half of that commit, journals that write sync and NOIDLE, is the file system's. Left out: `group_idle`
+//! (8 ms, 2.6.36), which within one group waits where `slice_idle` waits already (with `slice_idle` 0 it would still
+//! wait for a sole queue), and whatever else changed between the two, which was not compared line by line.
 //!
-//! Sources: Linux 2.6.31 and 2.6.34 `block/cfq-iosched.c`, and for 2.6.37 that commit as ported to an older tree; rules in our own words and structure. One thing is *not* as
-//! in 2.6.31: that version added the residual of a slice to the key instead of subtracting it, so that an interrupted
+//! Sources: Linux 2.6.31 and 2.6.34 `block/cfq-iosched.c`, and for 2.6.37 that commit as ported to an older tree;
+//! rules in our own words and structure. One thing is *not* as in 2.6.31: that version added the residual of a slice to the key instead of subtracting it, so that an interrupted
 //! queue had to wait longer; both profiles here subtract, as 2.6.32 does.
 //!
 //! **Time** is counted in jiffies of [`Config::tick_ns`] like the kernel's, and settings are rounded up to them; with

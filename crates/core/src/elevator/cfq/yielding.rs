@@ -1,8 +1,8 @@
 //! Yielding: a task that sleeps until another one's I/O is done says so, and the rest of its turn goes to that one.
 //!
-//! A process that calls `fsync` writes its data, then sleeps until the journal thread has committed. Its queue has run dry
-//! and is idled on although its next request cannot come before the journal's are done. So the file system names the
-//! one it waits for ([`crate::elevator::Elevator::yield_to`]), and `select`, instead of idling,
+//! A process that calls `fsync` writes its data, then sleeps until the journal thread has committed. Its queue has run
+//! dry and is idled on although its next request cannot come before the journal's are done. So the file system names
+//! the one it waits for ([`crate::elevator::Elevator::yield_to`]), and `select`, instead of idling,
 //!
 //! * serves a queue of the target if it has requests: its sync queue, else the async one it shares (the body of a
 //!   commit is async in 2.6.33-2.6.36);
@@ -22,16 +22,17 @@
 //!   tree's mean think time fits into the wait ([`NoIdleTree`]).
 //!
 //! It is good for one turn: void with the end of the caller's slice, any new request of the caller, the exit of either,
-//! and anybody else's turn. It does not go past classes: a target of a lower class than somebody who waits gets nothing, and the
-//! caller just gives up the rest of its slice. (The same would hold between groups; cfq has one here.)
+//! and anybody else's turn. It does not go past classes: a target of a lower class than somebody who waits gets
+//! nothing, and the caller just gives up the rest of its slice. (The same would hold between groups; cfq has one here.)
 //!
 //! A sequential reader beside still has its slices: when it is served between the body and the record, the record waits
 //! until its slice is over.
 //!
 //! Source: J. Moyer's series "ext3/4: enhance fsync performance when using CFQ", fourth version, 2010: its goals and
-//! guards, as far as its letters state them. The code of the series was never found; what is not in the letters (the way back to the caller, what
-//! counts as another's window, classes, dropping the residual) is ours. A yield named by the waiting task is described in US patent 8,949,835
-//! (Red Hat, which has published a patent promise for open-source software).
+//! guards, as far as its letters state them. The code of the series was not found; what is not in the letters (the way
+//! back to the caller, what counts as another's window, classes, that the caller gets no credit for the time it gave)
+//! is ours. The explicit yield by the task that waits is described in US patent 8,949,835 (Red Hat, which has published
+//! a patent promise for open-source software).
 
 use super::Cfq;
 use super::idle::ThinkTime;

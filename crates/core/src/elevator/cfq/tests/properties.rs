@@ -43,7 +43,7 @@ impl Stream {
             build(profile, REQUESTS, CONTEXTS, tick_ns),
         );
         let mut rig = Rig { q, now: 1000 * MS };
-        if seed % 2 == 1 && seed / 48 % 2 == 0 {
+        if seed % 2 == 1 && (seed / 48).is_multiple_of(2) {
             rig.set("yield", "1");
         }
         Stream {
