@@ -110,17 +110,22 @@ pub struct Whole {
 
 impl Whole {
     pub fn new(elevator: &str, contexts: usize, merging: bool) -> Whole {
+        Whole::with(elevator, contexts, if merging { NoMerges::Off } else { NoMerges::All }, QUEUED)
+    }
+
+    /// With so many requests queued.
+    pub fn with(elevator: &str, contexts: usize, nomerges: NoMerges, queued: usize) -> Whole {
         let config = QueueConfig {
             contexts_max: contexts,
-            admission: Admission::Pools { nr_requests: 128 },
+            admission: Admission::Pools { nr_requests: 128.max(queued as u32) },
             plugging: Plugging::Off,
-            nomerges: if merging { NoMerges::Off } else { NoMerges::All },
+            nomerges,
             ..QueueConfig::default()
         };
         let mut q = RequestQueue::new(config, build(elevator, &config.elevator()));
         let contexts = (0..contexts).map(|_| q.contexts_mut().create(IoPrio::DEFAULT)).collect();
         let mut whole = Whole { q, load: Load { contexts, turn: 0, own: false, random: 1 }, now: 0, done: 0 };
-        while whole.q.pending() < QUEUED {
+        while whole.q.pending() < queued {
             whole.submit();
         }
         whole

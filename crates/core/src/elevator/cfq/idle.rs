@@ -1,11 +1,11 @@
 //! Whether waiting for a queue's next request pays: think time, seeks, the device's own queueing; and the idle timer.
 
 use super::queue::{QueueId, Residual};
-use super::{Arrival, Cfq, Depth, NEVER, Seeks, Trees};
+use super::{Arrival, Cfq, Depth, NEVER, NoIdle, Seeks, Trees};
 use crate::collections::Id;
 use crate::context::IoClass;
 use crate::elevator::Env;
-use crate::request::{Request, Requests};
+use crate::request::{Flags, Request, Requests};
 
 /// More samples than this (each counts 256, decaying by an eighth) and a mean is believed: three of them.
 const SAMPLES_VALID: u32 = 80;
@@ -40,7 +40,7 @@ impl ThinkTime {
 
     /// `time` is at most 2^33 ms = 2^53 ns, so that `total` stays below 256 times that and 7 times it fits.
     #[inline]
-    fn add(&mut self, time: u64) {
+    pub(super) fn add(&mut self, time: u64) {
         self.samples = (7 * self.samples + 256) / 8;
         self.total = (7 * self.total + 256 * time) / 8;
         self.mean = (self.total + 128) / u64::from(self.samples);
@@ -145,7 +145,9 @@ impl Cfq {
                 !queue.deep && queue.is_seeky_by_history()
             }
         };
-        if seeky || slice_idle == 0 || !env.contexts[request.context].alive {
+        let vain = self.profile.noidle == NoIdle::MovesQueue
+            && queue.next.is_some_and(|next| env.requests[next].flags.contains(Flags::NOIDLE));
+        if vain || seeky || slice_idle == 0 || !env.contexts[request.context].alive {
             queue.idle_window = false;
         } else if let Some(mean) = context.think.mean() {
             queue.idle_window = mean <= slice_idle;

@@ -603,6 +603,9 @@ impl Cfq {
         self.timer_ns = NEVER;
         self.active = Some(id);
         self.leave_position(id);
+        if self.yielded.is_some() {
+            self.yield_ends_with_turn_of(id);
+        }
     }
 
     /// The active queue's turn is over.
