@@ -1,10 +1,13 @@
 //! So many cycles of one steady state, for `scripts/instructions` to count: `cycles WHAT ELEVATOR CONTEXTS N`, where WHAT
-//! is `bare` (an elevator queue), `merging` or `nomerges` (a whole request queue), or `load` (what the harness itself costs).
+//! is `bare` (an elevator queue; contexts in turn), `own` (the same; a context sends when its own request is done),
+//! `asked` (as `bare`) and `asked-own` (as `own`) print how often the elevator was asked, `merging` or `nomerges` (a whole request queue), or `load` (what the harness itself costs).
+//! For `scripts/nomerges` also a whole request queue by level and number of requests queued: `0,1000`, `1,..`, `2,..`, `rfc,..`.
 
 mod harness;
 
 use std::hint::black_box;
 
+use fairlift_core::queue::NoMerges;
 use harness::{Bare, Whole};
 
 /// Before it counts: queues have formed, slices have begun, means are known.
@@ -20,12 +23,23 @@ fn main() {
     if what == "load" {
         let mut load = harness::Load::new(contexts);
         (0..cycles).for_each(|_| {
-            black_box(load.next());
+            black_box(load.next(None));
         });
-    } else if what == "bare" {
-        let mut q = Bare::new(elevator, contexts);
+    } else if matches!(&what[..], "bare" | "own" | "asked" | "asked-own") {
+        let mut q = Bare::new(elevator, contexts, what.ends_with("own"));
         (0..cycles).for_each(|_| q.cycle());
         black_box(&mut q);
+        if what.starts_with("asked") {
+            println!("{:.2}", q.asked as f64 / cycles as f64);
+        }
+    } else if let Some((level, queued)) = what.split_once(',') {
+        let level = match level {
+            "rfc" => NoMerges::Rfc,
+            number => NoMerges::from_sysfs(number.parse().expect("a level is 0, 1, 2 or rfc")),
+        };
+        let mut q = Whole::with(elevator, contexts, level, queued.parse().expect("QUEUED is a number"));
+        (0..cycles).for_each(|_| q.cycle());
+        black_box(q.done);
     } else {
         let mut q = Whole::new(elevator, contexts, what == "merging");
         (0..cycles).for_each(|_| q.cycle());

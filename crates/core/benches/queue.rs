@@ -24,7 +24,7 @@ const CYCLES: u32 = 1_000;
 
 #[divan::bench(args = cases().map(Case::from), counters = [divan::counter::ItemsCount::new(CYCLES)])]
 fn elevator_queue(bencher: Bencher, case: &Case) {
-    let mut q = Bare::new(case.elevator, case.contexts);
+    let mut q = Bare::new(case.elevator, case.contexts, false);
     bencher.bench_local(|| (0..CYCLES).for_each(|_| q.cycle()));
 }
 

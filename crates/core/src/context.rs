@@ -157,10 +157,19 @@ impl Contexts {
         }
     }
 
-    /// One more request of `id`.
+    /// One more request of `id`, or of whom it counts for: see [`Contexts::known`].
     #[inline]
-    pub(crate) fn hold(&mut self, id: ContextId) {
-        self.slots[id.index()].requests += 1;
+    pub(crate) fn hold(&mut self, id: ContextId) -> ContextId {
+        match self.slots.get_mut(id.index()) {
+            Some(context) if context.used => {
+                context.requests += 1;
+                id
+            }
+            _ => {
+                self.slots[ContextId::OVERFLOW.index()].requests += 1;
+                ContextId::OVERFLOW
+            }
+        }
     }
 
     /// One request of `id` is done.

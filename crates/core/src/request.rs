@@ -245,16 +245,23 @@ impl Request {
 #[derive(Debug)]
 pub struct Requests {
     slots: Vec<Request>,
-    free: Vec<RequestId>,
+    /// The free slot to take next; each free slot names the one below it in its `queue.bio_first`.
+    free: u32,
+    taken: usize,
 }
+
+/// The end of the stack of free slots: a slot that does not exist.
+const NO_SLOT: u32 = u32::MAX;
 
 impl Requests {
     /// A pool of `capacity` free slots. The only allocation it ever makes.
     pub fn new(capacity: usize) -> Requests {
-        Requests {
-            slots: alloc::vec![Request::EMPTY; capacity],
-            free: (0..capacity).rev().map(RequestId::from_index).collect(),
+        let mut slots = alloc::vec![Request::EMPTY; capacity];
+        let mut free = NO_SLOT;
+        for (index, slot) in slots.iter_mut().enumerate().rev() {
+            slot.queue.bio_first = core::mem::replace(&mut free, index as u32);
         }
+        Requests { slots, free, taken: 0 }
     }
 
     /// How many slots there are.
@@ -264,24 +271,37 @@ impl Requests {
 
     /// How many slots are taken.
     pub fn taken(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.taken
     }
 
     /// Take a slot for `request`; `None` when all are taken. Lowest free slot first after construction, then the
     /// one freed last: equal histories name equal slots.
     #[inline]
     pub fn take(&mut self, request: Request) -> Option<RequestId> {
-        let id = self.free.pop()?;
-        self.slots[id.index()] = request;
+        let (id, slot) = self.take_slot()?;
+        *slot = request;
         Some(id)
+    }
+
+    /// As [`Requests::take`], for the caller to fill.
+    #[inline]
+    pub(crate) fn take_slot(&mut self) -> Option<(RequestId, &mut Request)> {
+        let id = RequestId(self.free);
+        let slot = self.slots.get_mut(id.index())?;
+        self.free = slot.queue.bio_first;
+        self.taken += 1;
+        Some((id, slot))
     }
 
     /// Give a slot back.
     #[inline]
     pub fn release(&mut self, id: RequestId) {
-        debug_assert!(self.slots[id.index()].state != RequestState::Free, "slot released twice");
-        self.slots[id.index()].state = RequestState::Free;
-        self.free.push(id);
+        let slot = &mut self.slots[id.index()];
+        debug_assert!(slot.state != RequestState::Free, "slot released twice");
+        slot.state = RequestState::Free;
+        slot.queue.bio_first = self.free;
+        self.free = id.0;
+        self.taken -= 1;
     }
 
     /// All slots that are taken, by id.

@@ -377,6 +377,19 @@ fn merges_found_after_nomerges_is_lifted_used_the_hash_that_was_kept() {
 }
 
 #[test]
+fn under_the_rfcs_meaning_nothing_merges_and_nothing_is_known_to_the_hash() {
+    let (mut q, _, task) = probed(QueueConfig { nomerges: NoMerges::Rfc, ..unplugged() });
+    queued(q.submit(read(task, 0, 8), 0));
+    queued(q.submit(read(task, 100, 8), 0));
+    queued(q.submit(read(task, 108, 8), 0));
+    // Neither the cache nor the hash knows a request of that time; one of later merges as ever.
+    q.set_nomerges(NoMerges::Off);
+    let later = queued(q.submit(read(task, 116, 8), 0));
+    assert_eq!(merged(q.submit(read(task, 124, 8), 0)), later);
+    assert_eq!(serve_all(&mut q, 0), [(0, 8), (100, 8), (108, 8), (116, 16)]);
+}
+
+#[test]
 fn a_merge_takes_no_slot_so_a_full_queue_still_takes_it() {
     use fairlift_core::queue::Admission;
     let config =

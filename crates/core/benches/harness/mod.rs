@@ -1,5 +1,7 @@
-//! The steady state that is measured: so many requests queued, and per cycle one goes to the device, is done, and its
-//! context sends the next one.
+//! The steady state that is measured: so many requests queued, and per cycle one goes to the device, is done, and the
+//! next one is sent: by the next context in turn (nearly every request is of another context than the one before, the
+//! worst that can happen to an elevator that thinks in contexts), or by the context whose request is done (as programs
+//! do).
 
 use fairlift_core::elevator::{self, Config};
 use fairlift_core::queue::{
@@ -22,10 +24,12 @@ pub fn build(name: &str, config: &Config) -> Box<dyn Elevator> {
     (descriptor.build)(config, profile)
 }
 
-/// Where and whose the next request is: contexts take turns, random sectors of 4 KiB, every fourth an async write.
+/// Where and whose the next request is: random sectors of 4 KiB, every fourth an async write.
 pub struct Load {
     contexts: Vec<ContextId>,
     turn: usize,
+    /// Does the context whose request is done send the next one? Else they take turns.
+    own: bool,
     random: u64,
 }
 
@@ -33,15 +37,18 @@ impl Load {
     /// For as many contexts, all of them the overflow one.
     #[allow(dead_code)] // for the count of what the harness costs
     pub fn new(contexts: usize) -> Load {
-        Load { contexts: vec![ContextId::OVERFLOW; contexts], turn: 0, random: 1 }
+        Load { contexts: vec![ContextId::OVERFLOW; contexts], turn: 0, own: false, random: 1 }
     }
 
-    pub fn next(&mut self) -> (Op, u64, ContextId) {
+    /// The next request, after one of `done`.
+    #[inline]
+    pub fn next(&mut self, done: Option<ContextId>) -> (Op, u64, ContextId) {
         self.random =
             self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.turn = if self.turn + 1 == self.contexts.len() { 0 } else { self.turn + 1 };
         let op = if self.random >> 62 == 0 { Op::Write } else { Op::Read };
-        (op, ((self.random >> 20) % DISK) & !7, self.contexts[self.turn])
+        let context = done.filter(|_| self.own).unwrap_or(self.contexts[self.turn]);
+        (op, ((self.random >> 20) % DISK) & !7, context)
     }
 }
 
@@ -50,22 +57,25 @@ pub struct Bare {
     q: ElevatorQueue,
     load: Load,
     now: u64,
+    /// Calls of `dispatch` so far: more than one a request when the elevator answers "wait".
+    #[allow(dead_code)] // for the table
+    pub asked: u64,
 }
 
 impl Bare {
-    pub fn new(elevator: &str, contexts: usize) -> Bare {
+    pub fn new(elevator: &str, contexts: usize, own: bool) -> Bare {
         let config =
             Config { requests_max: 2 * QUEUED, contexts_max: contexts + 1, tick_ns: fairlift_core::MS };
         let mut q = ElevatorQueue::new(config.requests_max, contexts, true, build(elevator, &config));
         let contexts = (0..contexts).map(|_| q.contexts_mut().create(IoPrio::DEFAULT)).collect();
-        let mut bare = Bare { q, load: Load { contexts, turn: 0, random: 1 }, now: 0 };
-        (0..QUEUED).for_each(|_| bare.insert());
+        let mut bare = Bare { q, load: Load { contexts, turn: 0, own, random: 1 }, now: 0, asked: 0 };
+        (0..QUEUED).for_each(|_| bare.insert(None));
         bare
     }
 
     #[inline]
-    fn insert(&mut self) {
-        let (op, sector, context) = self.load.next();
+    fn insert(&mut self, done: Option<ContextId>) {
+        let (op, sector, context) = self.load.next(done);
         if let Some(rq) = self.q.take(request(op, Flags::NONE, sector, 8, context, self.now)) {
             self.q.insert(rq, self.now);
         }
@@ -75,6 +85,7 @@ impl Bare {
     #[inline]
     pub fn cycle(&mut self) {
         let rq = loop {
+            self.asked += 1;
             match self.q.dispatch(self.now) {
                 Dispatch::Issue(rq) => break rq,
                 Dispatch::Idle { until } => self.now = until,
@@ -83,8 +94,9 @@ impl Bare {
         };
         self.now += SERVICE_NS;
         self.q.complete(rq, self.now);
+        let done = self.q.requests()[rq].context;
         self.q.release(rq);
-        self.insert();
+        self.insert(Some(done));
     }
 }
 
@@ -98,17 +110,22 @@ pub struct Whole {
 
 impl Whole {
     pub fn new(elevator: &str, contexts: usize, merging: bool) -> Whole {
+        Whole::with(elevator, contexts, if merging { NoMerges::Off } else { NoMerges::All }, QUEUED)
+    }
+
+    /// With so many requests queued.
+    pub fn with(elevator: &str, contexts: usize, nomerges: NoMerges, queued: usize) -> Whole {
         let config = QueueConfig {
             contexts_max: contexts,
-            admission: Admission::Pools { nr_requests: 128 },
+            admission: Admission::Pools { nr_requests: 128.max(queued as u32) },
             plugging: Plugging::Off,
-            nomerges: if merging { NoMerges::Off } else { NoMerges::All },
+            nomerges,
             ..QueueConfig::default()
         };
         let mut q = RequestQueue::new(config, build(elevator, &config.elevator()));
         let contexts = (0..contexts).map(|_| q.contexts_mut().create(IoPrio::DEFAULT)).collect();
-        let mut whole = Whole { q, load: Load { contexts, turn: 0, random: 1 }, now: 0, done: 0 };
-        while whole.q.pending() < QUEUED {
+        let mut whole = Whole { q, load: Load { contexts, turn: 0, own: false, random: 1 }, now: 0, done: 0 };
+        while whole.q.pending() < queued {
             whole.submit();
         }
         whole
@@ -116,7 +133,7 @@ impl Whole {
 
     #[inline]
     fn submit(&mut self) {
-        let (op, sector, context) = self.load.next();
+        let (op, sector, context) = self.load.next(None);
         let bio = Bio {
             cookie: sector,
             op,

@@ -137,7 +137,14 @@ impl<I: Id> List<I> {
     #[inline]
     pub fn pop_front(&mut self, links: &mut ListLinks<I>) -> Option<I> {
         let id = self.front()?;
-        self.remove(links, id);
+        let link = &mut links.links[id.index()];
+        self.head = link.next;
+        link.next = NIL;
+        match links.links.get_mut(self.head as usize) {
+            Some(next) => next.prev = NIL,
+            None => self.tail = NIL,
+        }
+        self.len -= 1;
         Some(id)
     }
 

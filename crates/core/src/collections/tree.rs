@@ -1,17 +1,22 @@
-//! Ordered tree by index: red-black, with its first element at hand.
+//! Ordered tree by index: red-black, with every element's neighbours at hand.
 //!
 //! The rules (Guibas and Sedgewick 1978, as in Cormen et al., *Introduction to Algorithms*, chapter 13): a red node
 //! has black children, and every way down from a node passes the same number of black ones. Hence no way down is
 //! longer than twice the shortest, and every operation is O(log n) without recursion.
+//!
+//! Elevators ask for neighbours more often than they insert, so the nodes also form a list in order: a neighbour takes
+//! one look instead of a walk, and an insertion finds its own for nothing on the way down.
 
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use super::Id;
 
-const NIL: u32 = u32::MAX;
+/// No node. The place of this number holds one all the same, always black, so that a child's colour can be looked at
+/// and its parent set without asking first whether there is a child.
+const NIL: u32 = 0;
 
-/// The nodes of all elements of one capacity.
+/// The nodes of all elements of one capacity; element `i` is node `i + 1`.
 #[derive(Debug, Clone)]
 pub struct TreeLinks<I, K> {
     nodes: Vec<Node<K>>,
@@ -24,6 +29,8 @@ struct Node<K> {
     parent: u32,
     /// Left and right child.
     child: [u32; 2],
+    /// The element before and the one behind.
+    beside: [u32; 2],
     red: bool,
 }
 
@@ -31,7 +38,8 @@ struct Node<K> {
 #[derive(Debug, Clone, Copy)]
 pub struct Tree<I> {
     root: u32,
-    first: u32,
+    /// First and last element.
+    ends: [u32; 2],
     len: u32,
     id: PhantomData<I>,
 }
@@ -39,21 +47,27 @@ pub struct Tree<I> {
 const LEFT: usize = 0;
 const RIGHT: usize = 1;
 
+#[inline]
 fn option<I: Id>(raw: u32) -> Option<I> {
-    (raw != NIL).then(|| I::from_index(raw as usize))
+    (raw != NIL).then(|| I::from_index(raw as usize - 1))
+}
+
+#[inline]
+fn raw<I: Id>(id: I) -> u32 {
+    id.index() as u32 + 1
 }
 
 impl<I: Id, K: Ord + Copy + Default> TreeLinks<I, K> {
     /// Nodes for elements `0..capacity`.
     pub fn new(capacity: usize) -> TreeLinks<I, K> {
-        let node = Node { key: K::default(), parent: NIL, child: [NIL; 2], red: false };
-        TreeLinks { nodes: alloc::vec![node; capacity], id: PhantomData }
+        let node = Node { key: K::default(), parent: NIL, child: [NIL; 2], beside: [NIL; 2], red: false };
+        TreeLinks { nodes: alloc::vec![node; capacity + 1], id: PhantomData }
     }
 
     /// The key `id` was inserted with.
     #[inline]
     pub fn key(&self, id: I) -> K {
-        self.nodes[id.index()].key
+        self.node(raw(id)).key
     }
 
     #[inline]
@@ -68,31 +82,7 @@ impl<I: Id, K: Ord + Copy + Default> TreeLinks<I, K> {
 
     #[inline]
     fn is_red(&self, raw: u32) -> bool {
-        raw != NIL && self.node(raw).red
-    }
-
-    /// The outermost node below `raw` on one side.
-    #[inline]
-    fn outermost(&self, mut raw: u32, side: usize) -> u32 {
-        while self.node(raw).child[side] != NIL {
-            raw = self.node(raw).child[side];
-        }
-        raw
-    }
-
-    /// The in-order neighbour of `raw` on one side.
-    #[inline]
-    fn neighbour(&self, mut raw: u32, side: usize) -> u32 {
-        let below = self.node(raw).child[side];
-        if below != NIL {
-            return self.outermost(below, 1 - side);
-        }
-        let mut parent = self.node(raw).parent;
-        while parent != NIL && self.node(parent).child[side] == raw {
-            raw = parent;
-            parent = self.node(raw).parent;
-        }
-        parent
+        self.node(raw).red
     }
 }
 
@@ -105,7 +95,7 @@ impl<I: Id> Default for Tree<I> {
 impl<I: Id> Tree<I> {
     /// An empty tree.
     pub const fn new() -> Tree<I> {
-        Tree { root: NIL, first: NIL, len: 0, id: PhantomData }
+        Tree { root: NIL, ends: [NIL; 2], len: 0, id: PhantomData }
     }
 
     /// Nothing in it?
@@ -123,32 +113,35 @@ impl<I: Id> Tree<I> {
     /// Smallest element; O(1).
     #[inline]
     pub fn first(&self) -> Option<I> {
-        option(self.first)
+        option(self.ends[LEFT])
     }
 
-    /// Largest element.
-    pub fn last<K: Ord + Copy + Default>(&self, links: &TreeLinks<I, K>) -> Option<I> {
-        option::<I>(self.root).map(|_| I::from_index(links.outermost(self.root, RIGHT) as usize))
+    /// Largest element; O(1).
+    #[inline]
+    pub fn last(&self) -> Option<I> {
+        option(self.ends[RIGHT])
     }
 
-    /// In-order successor of `id`.
+    /// In-order successor of `id`; O(1).
     #[inline]
     pub fn next<K: Ord + Copy + Default>(&self, links: &TreeLinks<I, K>, id: I) -> Option<I> {
-        option(links.neighbour(id.index() as u32, RIGHT))
+        option(links.node(raw(id)).beside[RIGHT])
     }
 
-    /// In-order predecessor of `id`.
+    /// In-order predecessor of `id`; O(1).
     #[inline]
     pub fn prev<K: Ord + Copy + Default>(&self, links: &TreeLinks<I, K>, id: I) -> Option<I> {
-        option(links.neighbour(id.index() as u32, LEFT))
+        option(links.node(raw(id)).beside[LEFT])
     }
 
     /// The first element with exactly this key.
+    #[inline]
     pub fn find<K: Ord + Copy + Default>(&self, links: &TreeLinks<I, K>, key: K) -> Option<I> {
         self.lower_bound(links, key).filter(|id| links.key(*id) == key)
     }
 
     /// The first element whose key is at least `key`.
+    #[inline]
     pub fn lower_bound<K: Ord + Copy + Default>(&self, links: &TreeLinks<I, K>, key: K) -> Option<I> {
         let mut at = self.root;
         let mut best = NIL;
@@ -169,127 +162,196 @@ impl<I: Id> Tree<I> {
         &self,
         links: &'a TreeLinks<I, K>,
     ) -> impl Iterator<Item = I> + 'a {
-        let mut at = self.first;
+        let mut at = self.ends[LEFT];
         core::iter::from_fn(move || {
             let id = option::<I>(at)?;
-            at = links.neighbour(at, RIGHT);
+            at = links.node(at).beside[RIGHT];
             Some(id)
         })
     }
 
     /// Put `id` in, behind elements of equal key.
     pub fn insert<K: Ord + Copy + Default>(&mut self, links: &mut TreeLinks<I, K>, id: I, key: K) {
-        let new = id.index() as u32;
-        let mut parent = NIL;
-        let mut side = LEFT;
-        let mut leftmost = true;
-        let mut at = self.root;
-        while at != NIL {
-            let node = links.node(at);
-            parent = at;
-            side = if key < node.key { LEFT } else { RIGHT };
-            leftmost &= side == LEFT;
-            at = node.child[side];
+        let (parent, side) = self.place_for(links, key);
+        self.attach(links, raw(id), key, parent, side);
+    }
+
+    /// Put `id` in, unless an element of equal key is there.
+    ///
+    /// # Errors
+    /// That element.
+    pub fn insert_unique<K: Ord + Copy + Default>(
+        &mut self,
+        links: &mut TreeLinks<I, K>,
+        id: I,
+        key: K,
+    ) -> Result<(), I> {
+        let (parent, side) = self.place_for(links, key);
+        // An equal would be right below the place.
+        let below = if side == LEFT { links.node(parent).beside[LEFT] } else { parent };
+        match option(below) {
+            Some(equal) if links.node(below).key == key => Err(equal),
+            _ => {
+                self.attach(links, raw(id), key, parent, side);
+                Ok(())
+            }
         }
-        *links.node_mut(new) = Node { key, parent, child: [NIL; 2], red: true };
-        if parent == NIL {
-            self.root = new;
-        } else {
-            links.node_mut(parent).child[side] = new;
+    }
+
+    /// Where a new element of `key` hangs, behind those of equal key: below which node, on which side.
+    #[inline]
+    fn place_for<K: Ord + Copy + Default>(&self, links: &TreeLinks<I, K>, key: K) -> (u32, usize) {
+        // In an empty tree the root is the node that is none: it has no children either.
+        let mut parent = self.root;
+        loop {
+            let node = links.node(parent);
+            let side = if key < node.key { LEFT } else { RIGHT };
+            if node.child[side] == NIL {
+                return (parent, side);
+            }
+            parent = node.child[side];
         }
-        if leftmost {
-            self.first = new;
-        }
+    }
+
+    #[inline(always)] // for the two insertions
+    fn attach<K: Ord + Copy + Default>(
+        &mut self,
+        links: &mut TreeLinks<I, K>,
+        new: u32,
+        key: K,
+        parent: u32,
+        side: usize,
+    ) {
         self.len += 1;
-        self.mend_red(links, new);
+        if parent == NIL {
+            *links.node_mut(new) = Node { key, parent, child: [NIL; 2], beside: [NIL; 2], red: false };
+            (self.root, self.ends) = (new, [new; 2]);
+            return;
+        }
+        // Between its parent and the parent's neighbour on that side.
+        let above = links.node_mut(parent);
+        above.child[side] = new;
+        let outer = core::mem::replace(&mut above.beside[side], new);
+        let parent_red = above.red;
+        let beside = if side == LEFT { [outer, parent] } else { [parent, outer] };
+        if outer == NIL {
+            self.ends[side] = new;
+        } else {
+            links.node_mut(outer).beside[1 - side] = new;
+        }
+        *links.node_mut(new) = Node { key, parent, child: [NIL; 2], beside, red: true };
+        if parent_red {
+            self.mend_red(links, new);
+        }
     }
 
     /// Take `id` out of the tree it is in, which must be this one.
     pub fn remove<K: Ord + Copy + Default>(&mut self, links: &mut TreeLinks<I, K>, id: I) {
-        let gone = id.index() as u32;
+        let gone = raw(id);
+        let Node { parent, child: [left, right], beside: [before, behind], red, .. } = *links.node(gone);
         debug_assert!(
-            self.len > 0 && (links.node(gone).parent != NIL || self.root == gone),
+            gone == if before == NIL { self.ends[LEFT] } else { links.node(before).beside[RIGHT] },
             "the element is here"
         );
-        if self.first == gone {
-            self.first = links.neighbour(gone, RIGHT);
+        if self.len == 1 {
+            *self = Tree::new();
+            return;
         }
         self.len -= 1;
+        if before == NIL {
+            self.ends[LEFT] = behind;
+        } else {
+            links.node_mut(before).beside[RIGHT] = behind;
+        }
+        if behind == NIL {
+            self.ends[RIGHT] = before;
+        } else {
+            links.node_mut(behind).beside[LEFT] = before;
+        }
 
-        let [left, right] = links.node(gone).child;
-        // `hole` is where a node left the tree, `filler` what moved up into it (perhaps nothing).
+        // `hole_parent` is above the place where a node left the tree, `filler` what moved up there (perhaps nothing).
         let (hole_parent, filler, lost_black);
         if left == NIL || right == NIL {
-            filler = if left == NIL { right } else { left };
-            hole_parent = links.node(gone).parent;
-            lost_black = !links.node(gone).red;
-            self.replace(links, gone, filler);
+            filler = left | right; // the one there is
+            hole_parent = parent;
+            lost_black = !red;
+            self.hang(links, parent, gone, filler);
         } else {
             // The successor takes the place (and colour) of `gone`; its own old place is the hole.
-            let heir = links.outermost(right, LEFT);
-            filler = links.node(heir).child[RIGHT];
-            lost_black = !links.node(heir).red;
-            hole_parent = if links.node(heir).parent == gone { heir } else { links.node(heir).parent };
-            if hole_parent != heir {
-                self.replace(links, heir, filler);
-                links.node_mut(heir).child[RIGHT] = right;
-                links.node_mut(right).parent = heir;
+            let heir = links.node_mut(behind);
+            filler = heir.child[RIGHT];
+            lost_black = !heir.red;
+            heir.red = red;
+            heir.child[LEFT] = left;
+            let heir_parent = heir.parent;
+            if heir_parent == gone {
+                hole_parent = behind;
+            } else {
+                hole_parent = heir_parent;
+                heir.child[RIGHT] = right;
+                links.node_mut(right).parent = behind;
+                links.node_mut(heir_parent).child[LEFT] = filler;
+                links.node_mut(filler).parent = heir_parent;
             }
-            self.replace(links, gone, heir);
-            links.node_mut(heir).child[LEFT] = left;
-            links.node_mut(left).parent = heir;
-            links.node_mut(heir).red = links.node(gone).red;
+            links.node_mut(left).parent = behind;
+            self.hang(links, parent, gone, behind);
         }
-        let node = links.node_mut(gone);
-        node.parent = NIL;
-        node.child = [NIL; 2];
         if lost_black {
             self.mend_black(links, filler, hole_parent);
         }
     }
 
-    /// Hang `new` (or nothing) where `old` hangs.
-    fn replace<K: Ord + Copy + Default>(&mut self, links: &mut TreeLinks<I, K>, old: u32, new: u32) {
-        let parent = links.node(old).parent;
+    /// Hang `new` (or nothing) below `parent`, where `old` hangs.
+    #[inline]
+    fn hang<K: Ord + Copy + Default>(
+        &mut self,
+        links: &mut TreeLinks<I, K>,
+        parent: u32,
+        old: u32,
+        new: u32,
+    ) {
         if parent == NIL {
             self.root = new;
         } else {
-            let side = usize::from(links.node(parent).child[RIGHT] == old);
-            links.node_mut(parent).child[side] = new;
+            let child = &mut links.node_mut(parent).child;
+            child[usize::from(child[RIGHT] == old)] = new;
         }
-        if new != NIL {
-            links.node_mut(new).parent = parent;
-        }
+        links.node_mut(new).parent = parent;
     }
 
     /// Turn the edge between `top` and its child on the other side, so that `top` sinks to `side`.
+    #[inline(always)] // saves 20 to 40 instructions a request
     fn rotate<K: Ord + Copy + Default>(&mut self, links: &mut TreeLinks<I, K>, top: u32, side: usize) {
-        let up = links.node(top).child[1 - side];
-        let inner = links.node(up).child[side];
-        self.replace(links, top, up);
-        links.node_mut(top).child[1 - side] = inner;
-        if inner != NIL {
-            links.node_mut(inner).parent = top;
-        }
-        links.node_mut(up).child[side] = top;
-        links.node_mut(top).parent = up;
+        let side = side & 1; // as it is anyway: saves the bounds checks
+        let Node { parent, child, .. } = *links.node(top);
+        let up = child[1 - side];
+        let rising = links.node_mut(up);
+        let inner = core::mem::replace(&mut rising.child[side], top);
+        let sinking = links.node_mut(top);
+        sinking.child[1 - side] = inner;
+        sinking.parent = up;
+        links.node_mut(inner).parent = top;
+        self.hang(links, parent, top, up);
     }
 
-    /// `at` is red; its parent may be red too. At most two turns, or a climb by two levels.
+    /// `at` and its parent are red. At most two turns, or a climb by two levels.
     fn mend_red<K: Ord + Copy + Default>(&mut self, links: &mut TreeLinks<I, K>, mut at: u32) {
-        while links.is_red(links.node(at).parent) {
+        loop {
             let mut parent = links.node(at).parent;
+            if !links.is_red(parent) {
+                break;
+            }
             let grand = links.node(parent).parent;
             let side = usize::from(links.node(grand).child[RIGHT] == parent);
             let uncle = links.node(grand).child[1 - side];
             if links.is_red(uncle) {
                 links.node_mut(parent).red = false;
                 links.node_mut(uncle).red = false;
+                if grand == self.root {
+                    break; // stays black
+                }
                 links.node_mut(grand).red = true;
                 at = grand;
-                if links.node(at).parent == NIL {
-                    break;
-                }
                 continue;
             }
             if links.node(parent).child[1 - side] == at {
@@ -301,8 +363,6 @@ impl<I: Id> Tree<I> {
             self.rotate(links, grand, 1 - side);
             break;
         }
-        let root = self.root;
-        links.node_mut(root).red = false;
     }
 
     /// The ways through `at` (a child of `parent`, perhaps nothing) are one black node short.
@@ -313,38 +373,35 @@ impl<I: Id> Tree<I> {
         mut parent: u32,
     ) {
         while parent != NIL && !links.is_red(at) {
-            let side = usize::from(links.node(parent).child[RIGHT] == at);
-            let mut sibling = links.node(parent).child[1 - side];
+            let children = links.node(parent).child;
+            let side = usize::from(children[RIGHT] == at);
+            let mut sibling = children[1 - side];
             if links.is_red(sibling) {
                 links.node_mut(sibling).red = false;
                 links.node_mut(parent).red = true;
                 self.rotate(links, parent, side);
                 sibling = links.node(parent).child[1 - side];
             }
-            let near = links.node(sibling).child[side];
-            let far = links.node(sibling).child[1 - side];
-            if !links.is_red(near) && !links.is_red(far) {
-                links.node_mut(sibling).red = true;
-                at = parent;
-                parent = links.node(at).parent;
-                continue;
-            }
+            let nephews = links.node(sibling).child;
+            let (near, mut far) = (nephews[side], nephews[1 - side]);
             if !links.is_red(far) {
-                links.node_mut(near).red = false;
-                links.node_mut(sibling).red = true;
+                if !links.is_red(near) {
+                    links.node_mut(sibling).red = true;
+                    at = parent;
+                    parent = links.node(at).parent;
+                    continue;
+                }
                 self.rotate(links, sibling, 1 - side);
-                sibling = near;
+                (far, sibling) = (sibling, near);
             }
-            links.node_mut(sibling).red = links.node(parent).red;
-            links.node_mut(parent).red = false;
-            let far = links.node(sibling).child[1 - side];
+            let above = links.node_mut(parent);
+            let red = core::mem::replace(&mut above.red, false);
+            links.node_mut(sibling).red = red;
             links.node_mut(far).red = false;
             self.rotate(links, parent, side);
             return;
         }
-        if at != NIL {
-            links.node_mut(at).red = false;
-        }
+        links.node_mut(at).red = false;
     }
 
     /// Check every rule; for tests.
@@ -364,10 +421,14 @@ impl<I: Id> Tree<I> {
             assert_eq!(l, r, "black height");
             l + usize::from(!node.red)
         }
+        assert!(!links.is_red(NIL) && !links.is_red(self.root), "black ends");
         blacks(links, self.root, NIL);
         let keys: alloc::vec::Vec<K> = self.iter(links).map(|i| links.key(i)).collect();
         assert!(keys.is_sorted(), "order {keys:?}");
         assert_eq!(keys.len(), self.len());
+        for id in self.iter(links) {
+            assert!(self.next(links, id).is_none_or(|next| self.prev(links, next) == Some(id)), "beside");
+        }
     }
 }
 
@@ -400,15 +461,23 @@ mod tests {
                     tree.remove(&mut links, id);
                     model.remove(&at);
                 }
+                None if step % 2 == 0 && tree.find(&links, key).is_some() => {
+                    let equal = model.range((key, 0)..(key + 1, 0)).next_back().map(|(_, id)| *id);
+                    assert_eq!(tree.insert_unique(&mut links, id, key).err(), equal);
+                }
                 None => {
-                    tree.insert(&mut links, id, key);
+                    if tree.find(&links, key).is_some() {
+                        tree.insert(&mut links, id, key);
+                    } else {
+                        assert_eq!(tree.insert_unique(&mut links, id, key), Ok(()));
+                    }
                     model.insert((key, step), id);
                     place[element] = Some((key, step));
                 }
             }
             tree.check(&links);
             assert_eq!(tree.first(), model.values().next().copied());
-            assert_eq!(tree.last(&links), model.values().next_back().copied());
+            assert_eq!(tree.last(), model.values().next_back().copied());
             assert_eq!(tree.find(&links, key), model.range((key, 0)..(key + 1, 0)).next().map(|(_, id)| *id));
             assert_eq!(tree.lower_bound(&links, key), model.range((key, 0)..).next().map(|(_, id)| *id));
             if let Some(at) = place[element] {

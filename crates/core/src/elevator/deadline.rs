@@ -318,31 +318,26 @@ impl Deadline {
     // ---- filing ----
 
     /// Put `rq` into its level's tree. A level has one request per start sector: an older one goes to the device first.
-    #[inline]
+    #[inline(always)] // with `remove` saves 10 instructions a request
     fn sort_in(&mut self, env: &mut Env<'_>, level: Level, rq: RequestId) {
         let sector = env.requests[rq].sector;
         let tree = &mut self.levels[level as usize].tree;
-        tree.insert(&mut self.tree_links, rq, sector);
-        // An equal would be right below.
-        if let Some(below) = tree.prev(&self.tree_links, rq)
-            && self.tree_links.key(below) == sector
-        {
-            self.send_away(env, level, below, rq);
+        if let Err(alias) = tree.insert_unique(&mut self.tree_links, rq, sector) {
+            self.send_away(env, alias);
+            self.levels[level as usize].tree.insert(&mut self.tree_links, rq, sector);
         }
     }
 
-    /// `alias` makes way for `rq`, which starts at the same sector. The batch goes on behind the one that leaves, not with
-    /// the newcomer: that one must not be there yet.
+    /// `alias` makes way for a request that starts at the same sector. The batch goes on behind the one that leaves, not
+    /// with the newcomer, which is not there yet.
     #[cold]
-    fn send_away(&mut self, env: &mut Env<'_>, level: Level, alias: RequestId, rq: RequestId) {
-        self.levels[level as usize].tree.remove(&mut self.tree_links, rq);
+    fn send_away(&mut self, env: &mut Env<'_>, alias: RequestId) {
         self.next = self.remove(alias, env.device.rotational);
         env.dispatch.place(env.requests, alias, Placement::Tail);
-        self.levels[level as usize].tree.insert(&mut self.tree_links, rq, env.requests[rq].sector);
     }
 
     /// Forget `rq`. Answers with the one behind it in the order its level is served in.
-    #[inline]
+    #[inline(always)] // see `sort_in`
     fn remove(&mut self, rq: RequestId, rotational: bool) -> Option<RequestId> {
         let level = self.filed[rq.index()].level.take()?;
         if self.looked_back_for == Some(rq) {
@@ -387,6 +382,10 @@ impl Elevator for Deadline {
 
     fn placement(&self) -> Placement {
         Placement::Tail
+    }
+
+    fn watches_device(&self) -> bool {
+        false
     }
 
     fn find_front(&self, env: &Env<'_>, bio: &Bio) -> Option<RequestId> {

@@ -119,6 +119,12 @@ pub trait Elevator: Send {
         Placement::Sorted
     }
 
+    /// Does it want to hear of [`issued`](Elevator::issued), [`requeued`](Elevator::requeued) and
+    /// [`completed`](Elevator::completed)? Asked once; the answer holds for its life.
+    fn watches_device(&self) -> bool {
+        true
+    }
+
     /// A request it dispatched goes to the device now (the kernel's *activate*).
     fn issued(&mut self, _env: &mut Env<'_>, _rq: RequestId) {}
 

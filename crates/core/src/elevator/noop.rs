@@ -49,6 +49,10 @@ impl Elevator for Noop {
         self.queue.is_empty()
     }
 
+    fn watches_device(&self) -> bool {
+        false
+    }
+
     fn absorbed(&mut self, _env: &mut Env<'_>, _rq: RequestId, gone: RequestId) {
         self.queue.remove(&mut self.links, gone);
     }

@@ -86,10 +86,14 @@ impl DispatchList {
         self.list.push_back(&mut self.links, rq);
     }
 
-    /// Was something [`place`](DispatchList::place)d since the last call?
+    /// Was something [`place`](DispatchList::place)d since [`forget_placed`](DispatchList::forget_placed)?
     #[inline]
-    pub(crate) fn take_placed(&mut self) -> bool {
-        core::mem::take(&mut self.placed)
+    pub(crate) fn was_placed(&self) -> bool {
+        self.placed
+    }
+
+    pub(crate) fn forget_placed(&mut self) {
+        self.placed = false;
     }
 
     /// Append without touching the sort boundary.

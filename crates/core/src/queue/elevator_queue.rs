@@ -14,6 +14,8 @@ pub struct ElevatorQueue {
     contexts: Contexts,
     list: DispatchList,
     elevator: Box<dyn Elevator>,
+    /// [`Elevator::watches_device`]: kept here because asking costs as much as the hooks it saves.
+    watches_device: bool,
     /// Counts elevators since construction, from 1. A request remembers under which one it was inserted; 0 = none.
     generation: u32,
     device: DeviceState,
@@ -33,6 +35,7 @@ impl ElevatorQueue {
             requests: Requests::new(requests_max),
             contexts: Contexts::new(contexts_max),
             list: DispatchList::new(requests_max),
+            watches_device: elevator.watches_device(),
             elevator,
             generation: 1,
             device: DeviceState { rotational, in_flight: [0; 2] },
@@ -106,10 +109,10 @@ impl ElevatorQueue {
     /// Take a slot for `request` and count it for its context; `None` when all slots are taken.
     #[inline]
     pub fn take(&mut self, request: Request) -> Option<RequestId> {
-        let context = self.contexts.known(request.context);
-        let id = self.requests.take(Request { state: RequestState::Held, context, ..request })?;
-        self.contexts.hold(context);
-        Some(id)
+        let (rq, slot) = self.requests.take_slot()?;
+        let context = self.contexts.hold(request.context);
+        *slot = Request { state: RequestState::Held, context, ..request };
+        Some(rq)
     }
 
     /// Give the slot of a request that is neither queued nor issued back.
@@ -138,10 +141,16 @@ impl ElevatorQueue {
     /// Requests that the elevator itself put on the dispatch list are past merging.
     #[inline]
     fn mark_listed(&mut self) {
-        if self.list.take_placed() {
-            for rq in self.list.iter() {
-                self.requests[rq].state = RequestState::Listed;
-            }
+        if self.list.was_placed() {
+            self.mark_all_listed();
+        }
+    }
+
+    #[cold]
+    fn mark_all_listed(&mut self) {
+        self.list.forget_placed();
+        for rq in self.list.iter() {
+            self.requests[rq].state = RequestState::Listed;
         }
     }
 
@@ -207,7 +216,7 @@ impl ElevatorQueue {
         let (sync, generation) = (request.is_sync(), request.queue.generation);
         self.device.in_flight[usize::from(sync)] += 1;
         self.queued -= 1;
-        if generation == self.generation {
+        if self.watches_device && generation == self.generation {
             let (elevator, mut env) = self.split(now);
             elevator.issued(&mut env, rq);
         }
@@ -235,25 +244,36 @@ impl ElevatorQueue {
     /// Next request for the device, or why there is none: as [`ElevatorQueue::peek`] and [`ElevatorQueue::issue`].
     #[inline]
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
-        if self.list.is_empty() {
-            let (elevator, mut env) = self.split(now);
-            match elevator.dispatch(&mut env) {
-                // The common case: filed on an empty list it would be the next to leave it.
-                Dispatch::Issue(rq) if self.list.is_empty() => {
-                    self.list.pass(&self.requests[rq]);
-                    self.start(rq, now);
-                    return Dispatch::Issue(rq);
-                }
-                // A request reached the list around the answer: then that one goes.
-                Dispatch::Issue(rq) => {
-                    let placement = self.elevator.placement();
-                    self.list.place(&self.requests, rq, placement);
-                    self.mark_listed();
-                }
-                answer if self.list.is_empty() => return answer,
-                _ => self.mark_listed(),
-            }
+        if !self.list.is_empty() {
+            return self.dispatch_listed(now);
         }
+        let (elevator, mut env) = self.split(now);
+        let answer = elevator.dispatch(&mut env);
+        if !self.list.is_empty() {
+            return self.dispatch_around(answer, now);
+        }
+        // The common case: filed on an empty list it would be the next to leave it.
+        if let Dispatch::Issue(rq) = answer {
+            self.list.pass(&self.requests[rq]);
+            self.start(rq, now);
+        }
+        answer
+    }
+
+    /// A request reached the dispatch list around the elevator's `answer`: then that one goes.
+    #[cold]
+    fn dispatch_around(&mut self, answer: Dispatch, now: u64) -> Dispatch {
+        if let Dispatch::Issue(rq) = answer {
+            let placement = self.elevator.placement();
+            self.list.place(&self.requests, rq, placement);
+        }
+        self.mark_listed();
+        self.dispatch_listed(now)
+    }
+
+    /// Out of line: its registers would cost the common case twenty instructions of saving and restoring.
+    #[inline(never)]
+    fn dispatch_listed(&mut self, now: u64) -> Dispatch {
         self.issue(now).map_or(Dispatch::Empty, Dispatch::Issue)
     }
 
@@ -265,7 +285,7 @@ impl ElevatorQueue {
         request.state = RequestState::Held;
         let (sync, generation) = (request.is_sync(), request.queue.generation);
         self.device.in_flight[usize::from(sync)] -= 1;
-        if generation == self.generation {
+        if self.watches_device && generation == self.generation {
             let (elevator, mut env) = self.split(now);
             elevator.completed(&mut env, rq);
         }
@@ -281,7 +301,7 @@ impl ElevatorQueue {
         let (sync, generation) = (request.is_sync(), request.queue.generation);
         self.device.in_flight[usize::from(sync)] -= 1;
         self.queued += 1;
-        if generation == self.generation {
+        if self.watches_device && generation == self.generation {
             let (elevator, mut env) = self.split(now);
             elevator.requeued(&mut env, rq);
         }
@@ -305,6 +325,7 @@ impl ElevatorQueue {
     pub fn switch(&mut self, elevator: Box<dyn Elevator>, now: u64) -> Box<dyn Elevator> {
         self.drain(now);
         self.generation += 1;
+        self.watches_device = elevator.watches_device();
         core::mem::replace(&mut self.elevator, elevator)
     }
 

@@ -20,6 +20,9 @@ pub enum NoMerges {
     Simple,
     /// 2: not at all.
     All,
+    /// No value of `queue/nomerges`: as `All`, and requests are not even made known to the end hash. What the RFC of April
+    /// 2008 measured (its three patches; upstream took one); for `scripts/nomerges`.
+    Rfc,
 }
 
 impl NoMerges {
@@ -30,6 +33,12 @@ impl NoMerges {
             2 => NoMerges::All,
             _ => NoMerges::Simple,
         }
+    }
+
+    /// Is a merge looked for anywhere?
+    #[inline]
+    pub(super) const fn looks(self) -> bool {
+        matches!(self, NoMerges::Off | NoMerges::Simple)
     }
 }
 
@@ -164,7 +173,7 @@ impl RequestQueue {
     /// elevator's front look-up. The first that fits decides, even if it then has no room.
     #[inline]
     pub(super) fn try_merge(&mut self, bio: &Bio, now: u64) -> Option<RequestId> {
-        if self.config.nomerges == NoMerges::All || !is_mergeable(bio) {
+        if !self.config.nomerges.looks() || !is_mergeable(bio) {
             return None;
         }
         if let Some(rq) = self.task_plugs.newest(bio.context)
@@ -282,7 +291,7 @@ impl RequestQueue {
     /// Let a whole request off a plug join one with the elevator that ends where it starts: the one-hit cache or by the end
     /// hash. The elevator may veto it, as it may for a bio.
     pub(super) fn insert_merged(&mut self, rq: RequestId, now: u64) -> bool {
-        if self.config.nomerges == NoMerges::All || !self.requests()[rq].is_mergeable() {
+        if !self.config.nomerges.looks() || !self.requests()[rq].is_mergeable() {
             return false;
         }
         let cached = self.one_hit().filter(|low| self.may_coalesce(*low, rq));

@@ -358,7 +358,7 @@ impl RequestQueue {
 
     /// Hand a held request to the elevator and make it known to later bios.
     fn insert_sorted(&mut self, rq: RequestId, now: u64) {
-        if self.requests()[rq].is_mergeable() {
+        if self.config.nomerges != NoMerges::Rfc && self.requests()[rq].is_mergeable() {
             self.hash.add(rq, self.requests()[rq].end());
             self.last_merge = self.one_hit().or(Some(rq));
         }
@@ -453,7 +453,8 @@ impl RequestQueue {
         self.lower.set_ioprio(context, ioprio, now);
     }
 
-    /// `from` now waits for I/O of `to`, or of somebody unknown: idling for `from` is in vain. A hint.
+    /// `from` now waits for I/O of `to`, or of somebody unknown: idling for `from` is in vain. A hint; ask
+    /// [`dispatch`](RequestQueue::dispatch) again.
     pub fn yield_to(&mut self, from: ContextId, to: Option<ContextId>, now: u64) {
         self.lower.yield_to(from, to, now);
     }

@@ -8,7 +8,7 @@
 
 use alloc::vec::Vec;
 
-use super::{NoMerges, RequestQueue};
+use super::RequestQueue;
 use crate::collections::{Id, List, ListLinks};
 use crate::context::ContextId;
 use crate::request::{Flags, RequestId};
@@ -165,7 +165,7 @@ impl RequestQueue {
     }
 
     pub(super) fn add_to_task_plug(&mut self, context: ContextId, rq: RequestId, now: u64) {
-        let merging = self.config.nomerges != NoMerges::All;
+        let merging = self.config.nomerges.looks();
         let big = self
             .task_plugs
             .newest(context)

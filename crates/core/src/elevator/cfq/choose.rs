@@ -1,6 +1,6 @@
 //! Which of two requests the head reaches more cheaply, and a queue's next request by that measure.
 
-use super::queue::QueueId;
+use super::queue::Queue;
 use super::{Cfq, NeighboursFrom};
 use crate::request::{Flags, Request, RequestId, Requests};
 
@@ -63,8 +63,8 @@ impl Cfq {
     }
 
     /// The request of `queue` to serve after `rq`, which is still in the queue: a neighbour in sector order.
-    pub(super) fn next_after(&self, requests: &Requests, queue: QueueId, rq: RequestId) -> Option<RequestId> {
-        let sorted = &self.queue(queue).sorted;
+    pub(super) fn next_after(&self, requests: &Requests, queue: &Queue, rq: RequestId) -> Option<RequestId> {
+        let sorted = &queue.sorted;
         let ahead = sorted.next(&self.sectors, rq).or_else(|| sorted.first().filter(|first| *first != rq));
         let behind = sorted.prev(&self.sectors, rq);
         let from = match self.profile.neighbours_from {

@@ -1,7 +1,7 @@
 //! Close cooperators: processes that read next to each other share a turn, and (2.6.34) become one queue as long as
 //! they stay together.
 
-use super::queue::{QueueId, Residual};
+use super::queue::{NOWHERE, QueueId, Residual};
 use super::{Cfq, Cooperators};
 use crate::collections::Id;
 use crate::context::{ContextId, IoClass};
@@ -38,7 +38,7 @@ impl Cfq {
             // Nothing can be nearer than right here.
             Some(ahead) if self.places.key(ahead) == self.head => None,
             Some(ahead) => tree.prev(&self.places, ahead),
-            None => tree.last(&self.places),
+            None => tree.last(),
         };
         let distance = |q: QueueId| self.places.key(q).abs_diff(self.head);
         let nearest = match (ahead, behind) {
@@ -163,23 +163,25 @@ impl Cfq {
             return self.leave_position(id);
         };
         let sector = requests[next].sector;
-        let level = queue.level;
-        if queue.position == level && self.places.key(id) == sector {
-            return;
+        if queue.position != queue.level || self.places.key(id) != sector {
+            self.move_position(id, queue.level, sector);
         }
+    }
+
+    fn move_position(&mut self, id: QueueId, level: u8, sector: u64) {
         self.leave_position(id);
         let tree = &mut self.positions[usize::from(level)];
-        if tree.find(&self.places, sector).is_none() {
-            tree.insert(&mut self.places, id, sector);
+        if tree.insert_unique(&mut self.places, id, sector).is_ok() {
             self.queue_mut(id).position = level;
         }
     }
 
     #[inline]
     pub(super) fn leave_position(&mut self, id: QueueId) {
-        if let Some(tree) = self.positions.get_mut(usize::from(self.queues[id.index()].position)) {
+        let queue = &mut self.queues[id.index()];
+        if let Some(tree) = self.positions.get_mut(usize::from(queue.position)) {
             tree.remove(&mut self.places, id);
-            self.queue_mut(id).position = u8::MAX;
+            queue.position = NOWHERE;
         }
     }
 

@@ -1,16 +1,18 @@
 //! Whether waiting for a queue's next request pays: think time, seeks, the device's own queueing; and the idle timer.
 
 use super::queue::{QueueId, Residual};
-use super::{Arrival, Cfq, Depth, Seeks, Trees};
+use super::{Arrival, Cfq, Depth, NEVER, NoIdle, Seeks, Trees};
 use crate::collections::Id;
-use crate::context::{ContextId, IoClass};
+use crate::context::IoClass;
 use crate::elevator::Env;
-use crate::request::{Request, RequestId, Requests};
+use crate::request::{Flags, Request, Requests};
 
 /// More samples than this (each counts 256, decaying by an eighth) and a mean is believed: three of them.
 const SAMPLES_VALID: u32 = 80;
 /// Mean jump above which a process seeks, sectors (4 MiB).
 const SEEKY_MEAN: u64 = 8 * 1024;
+/// Longest jump that counts, sectors (2 EiB): `total` stays below 256 times that, and 7 times it fits into 64 bits.
+const JUMP_MAX: u64 = 1 << 52;
 /// Jump that sets a bit of the history, sectors (400 KiB); a device without seeks counts small requests instead.
 const JUMP: u64 = 800;
 const SMALL_REQUEST: u32 = 64;
@@ -38,7 +40,7 @@ impl ThinkTime {
 
     /// `time` is at most 2^33 ms = 2^53 ns, so that `total` stays below 256 times that and 7 times it fits.
     #[inline]
-    fn add(&mut self, time: u64) {
+    pub(super) fn add(&mut self, time: u64) {
         self.samples = (7 * self.samples + 256) / 8;
         self.total = (7 * self.total + 256 * time) / 8;
         self.mean = (self.total + 128) / u64::from(self.samples);
@@ -69,10 +71,10 @@ impl SeekMean {
         let jump = if self.last_end == 0 { 0 } else { request.sector.abs_diff(self.last_end) };
         // One odd page-in must not make a stream a seeker: later jumps are clipped harder than the first.
         let slack = if self.samples <= 60 { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
-        let jump = jump.min(self.mean.saturating_mul(4).saturating_add(slack));
+        let jump = jump.min(4 * self.mean + slack).min(JUMP_MAX);
         self.samples = (7 * self.samples + 256) / 8;
-        self.total = self.total.saturating_mul(7).saturating_add(jump.saturating_mul(256)) / 8;
-        self.mean = self.total.saturating_add(u64::from(self.samples / 2)) / u64::from(self.samples);
+        self.total = (7 * self.total + 256 * jump) / 8;
+        self.mean = (self.total + u64::from(self.samples / 2)) / u64::from(self.samples);
         self.last_end = request.end();
     }
 
@@ -113,16 +115,16 @@ impl super::queue::Queue {
 impl Cfq {
     // Learning, at every insert.
 
+    /// From `request`, new in `id`: think time and seeks, and whether the queue is worth an idle wait.
     #[inline]
-    pub(super) fn learn(&mut self, env: &Env<'_>, id: QueueId, rq: RequestId, now: u64) {
-        let request = &env.requests[rq];
-        let time_max = 2 * self.limits.slice_idle;
+    pub(super) fn learn(&mut self, env: &Env<'_>, id: QueueId, request: &Request, now: u64) {
+        let slice_idle = self.limits.slice_idle;
         let context = &mut self.contexts[request.context.index()];
-        context.think.add(now.saturating_sub(context.last_completion).min(time_max));
+        let queue = &mut self.queues[id.index()];
+        context.think.add(now.saturating_sub(context.last_completion).min(2 * slice_idle));
         match self.profile.seeks {
             Seeks::MeanPerContext => context.seeks.add(request),
             Seeks::HistoryPerQueue => {
-                let queue = &mut self.queues[id.index()];
                 let jumped = if env.device.rotational {
                     queue.last_end != 0 && request.sector.abs_diff(queue.last_end) > JUMP
                 } else {
@@ -132,28 +134,23 @@ impl Cfq {
                 queue.last_end = request.end();
             }
         }
-        self.judge_idle_window(env, id, request.context);
-    }
 
-    /// Recompute whether `id` is worth an idle wait.
-    #[inline]
-    fn judge_idle_window(&mut self, env: &Env<'_>, id: QueueId, context: ContextId) {
-        let queue = &mut self.queues[id.index()];
         if !queue.sync || queue.class == IoClass::Idle {
             return;
         }
-        let state = &self.contexts[context.index()];
         let seeky = match self.profile.seeks {
-            Seeks::MeanPerContext => self.depth.queues_itself() && state.seeks.mean > SEEKY_MEAN,
+            Seeks::MeanPerContext => self.depth.queues_itself() && context.seeks.mean > SEEKY_MEAN,
             Seeks::HistoryPerQueue => {
                 queue.deep |= queue.sorted.len() >= DEEP;
                 !queue.deep && queue.is_seeky_by_history()
             }
         };
-        if !env.contexts[context].alive || self.limits.slice_idle == 0 || seeky {
+        let vain = self.profile.noidle == NoIdle::MovesQueue
+            && queue.next.is_some_and(|next| env.requests[next].flags.contains(Flags::NOIDLE));
+        if vain || seeky || slice_idle == 0 || !env.contexts[request.context].alive {
             queue.idle_window = false;
-        } else if let Some(mean) = state.think.mean() {
-            queue.idle_window = mean <= self.limits.slice_idle;
+        } else if let Some(mean) = context.think.mean() {
+            queue.idle_window = mean <= slice_idle;
         }
     }
 
@@ -247,13 +244,13 @@ impl Cfq {
             }
         }
         self.queue_mut(id).waiting = true;
-        self.timer = Some(now + wait);
+        self.timer_ns = (now + wait) * self.clock.unit_ns;
     }
 
     /// The idle timer ran out at `now`.
     #[cold]
     pub(super) fn timer_ran_out(&mut self, requests: &Requests, now: u64) {
-        self.timer = None;
+        self.timer_ns = NEVER;
         let Some(id) = self.active else { return };
         let queue = self.queue(id);
         if queue.must_dispatch {
@@ -271,14 +268,14 @@ impl Cfq {
 
     /// A request came for the active queue.
     #[inline]
-    pub(super) fn arrived_for_active(&mut self, env: &Env<'_>, id: QueueId, rq: RequestId) {
+    pub(super) fn arrived_for_active(&mut self, id: QueueId, request: &Request) {
         if !self.queue(id).waiting {
             return;
         }
         // A small request on an otherwise idle device may still grow; the host's plug decides how long it may.
-        let at_once = env.requests[rq].sectors > PAGE || self.busy > 1;
+        let at_once = request.sectors > PAGE || self.busy > 1;
         if at_once {
-            self.timer = None;
+            self.timer_ns = NEVER;
         }
         let arrival = self.profile.arrival;
         let queue = self.queue_mut(id);

@@ -20,6 +20,9 @@
 //! * **Order in a queue** ([`choose`]): the neighbour the head reaches more cheaply; a short way back costs double.
 //! * **Idling** ([`idle`]), **preemption** ([`preempt`]), **close cooperators** ([`coop`]).
 //! * **Trees and workload slices** of 2.6.34 ([`workload`]).
+//! * **Yielding** ([`yielding`]): a task that waits for another one's I/O hands it the rest of its slice. Off unless the
+//!   tunable `yield` is 1 (2.6.34, 2.6.37): the series was never merged. The explicit yield is described in US patent
+//!   8,949,835 (Red Hat, which has published a patent promise for open-source software).
 //!
 //! What the profiles do differently ([`profile`] names each as a fact):
 //!
@@ -41,8 +44,19 @@
 //! | neighbours weighed from | the head | the request dispatched |
 //! | alone and slice used | expires | waits `slice_idle` longer (`wait_busy`) |
 //!
-//! Sources: Linux 2.6.31 and 2.6.34 `block/cfq-iosched.c`; rules in our own words and structure. One thing is *not* as
-//! in 2.6.31: that version added the residual of a slice to the key instead of subtracting it, so that an interrupted
+//! **2.6.37** is 2.6.34 but for commit 749ef9f8423, upstream's answer to slow `fsync`:
+//!
+//! | | 2.6.34 | 2.6.37 |
+//! |---|---|---|
+//! | a NOIDLE request | is filed by its queue's habits | takes its queue's idle window away while it is the queue's next: the queue is filed in the sync-noidle tree |
+//! | the sync-noidle tree is idled on | after a request without NOIDLE, or when it is the only busy queue | always |
+//!
+//! The other half of that commit, journals that write sync and NOIDLE, is the file system's. Left out: `group_idle`
+//! (8 ms, 2.6.36), which within one group waits where `slice_idle` waits already (with `slice_idle` 0 it would still
+//! wait for a sole queue), and whatever else changed between the two, which was not compared line by line.
+//!
+//! Sources: Linux 2.6.31 and 2.6.34 `block/cfq-iosched.c`, and for 2.6.37 that commit as ported to an older tree;
+//! rules in our own words and structure. One thing is *not* as in 2.6.31: that version added the residual of a slice to the key instead of subtracting it, so that an interrupted
 //! queue had to wait longer; both profiles here subtract, as 2.6.32 does.
 //!
 //! **Time** is counted in jiffies of [`Config::tick_ns`] like the kernel's, and settings are rounded up to them; with
@@ -64,6 +78,7 @@ mod queue;
 #[cfg(test)]
 mod tests;
 mod workload;
+mod yielding;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -76,10 +91,11 @@ use crate::tunable::Tunable;
 use choose::BackSeek;
 use idle::DepthProbe;
 use profile::{
-    Arrival, Cooperators, DeadlineFrom, Depth, NeighboursFrom, Profile, Quantum, Ramp, Seeks, Trees,
+    Arrival, Cooperators, DeadlineFrom, Depth, NeighboursFrom, NoIdle, Profile, Quantum, Ramp, Seeks, Trees,
 };
 use queue::{ContextState, Kind, Queue, QueueId, Residual, TREES, Turn};
 use workload::Workload;
+use yielding::{NoIdleTree, Way, Yield};
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "cfq",
@@ -101,6 +117,7 @@ struct Settings {
     slice_async_rq: u64,
     slice_idle: u64,
     low_latency: u64,
+    yields: u64,
 }
 
 /// What follows from the settings, times in clock units.
@@ -126,17 +143,31 @@ struct Limits {
 struct Clock {
     unit_ns: u64,
     tick: u64,
+    /// The unit that began last, and when it did.
+    unit: u64,
+    began_ns: u64,
 }
 
 impl Clock {
     fn new(tick_ns: u64) -> Clock {
-        if tick_ns == 0 { Clock { unit_ns: 1, tick: crate::MS } } else { Clock { unit_ns: tick_ns, tick: 1 } }
+        let (unit_ns, tick) = if tick_ns == 0 { (1, crate::MS) } else { (tick_ns, 1) };
+        Clock { unit_ns, tick, unit: 0, began_ns: 0 }
     }
 
-    /// The last tick at or before `ns`.
+    /// The unit it is at `now`.
     #[inline]
-    fn at(self, ns: u64) -> u64 {
-        ns / self.unit_ns
+    fn advance(&mut self, now: u64) -> u64 {
+        if now.wrapping_sub(self.began_ns) >= self.unit_ns {
+            self.unit = now / self.unit_ns;
+            self.began_ns = self.unit * self.unit_ns;
+        }
+        self.unit
+    }
+
+    /// The unit it was at `ns`, most often the present one: then there is nothing to divide.
+    #[inline]
+    fn at(&self, ns: u64) -> u64 {
+        if ns.wrapping_sub(self.began_ns) < self.unit_ns { self.unit } else { ns / self.unit_ns }
     }
 
     /// A duration of at least `ns`.
@@ -156,9 +187,12 @@ struct Held {
     deadline: u64,
 }
 
+/// The idle timer is not set.
+const NEVER: u64 = u64::MAX;
+
 struct Cfq {
     // Settings.
-    profile: &'static Profile,
+    profile: Profile,
     clock: Clock,
     settings: Settings,
     limits: Limits,
@@ -167,8 +201,10 @@ struct Cfq {
     active: Option<QueueId>,
     /// Whose request it dispatched first in this slice: the one to idle for.
     active_context: Option<ContextId>,
-    /// When idling ends.
-    timer: Option<u64>,
+    /// When idling ends, nanoseconds; [`NEVER`] while there is none.
+    timer_ns: u64,
+    /// Who wants it to go to whom.
+    yielded: Option<Yield>,
 
     // What is queued and in the device.
     queued: u32,
@@ -186,6 +222,7 @@ struct Cfq {
     /// When a sync request was slow for the last time; before any, a second before the first request.
     last_delayed_sync: Option<i64>,
     workload: Workload,
+    noidle_tree: NoIdleTree,
 
     // Everything of one kind in one array, and the links of each kind of list and tree.
     queues: Vec<Queue>,
@@ -222,15 +259,17 @@ impl Cfq {
             slice_async_rq: default("slice_async_rq"),
             slice_idle: default("slice_idle"),
             low_latency: default("low_latency"),
+            yields: default("yield"),
         };
         Cfq {
-            profile,
+            profile: *profile,
             clock,
             limits: Limits::new(&settings, clock),
             settings,
             active: None,
             active_context: None,
-            timer: None,
+            timer_ns: NEVER,
+            yielded: None,
             queued: 0,
             busy: 0,
             busy_rt: 0,
@@ -240,6 +279,7 @@ impl Cfq {
             depth: DepthProbe::new(profile.depth),
             last_delayed_sync: None,
             workload: Workload::NONE,
+            noidle_tree: NoIdleTree::NEW,
             turns: TreeLinks::new(queues.len()),
             places: TreeLinks::new(queues.len()),
             queues,
@@ -256,13 +296,19 @@ impl Cfq {
     /// The time in clock units, after what the idle timer had to do up to it.
     #[inline]
     fn enter(&mut self, env: &Env<'_>) -> u64 {
+        self.run_timer(env);
+        self.clock.advance(env.now)
+    }
+
+    /// Do what the idle timer had to do until now.
+    #[inline]
+    fn run_timer(&mut self, env: &Env<'_>) {
         #[cfg(test)]
         self.check();
-        let now = self.clock.at(env.now);
-        if let Some(due) = self.timer.filter(|due| now >= *due) {
+        if env.now >= self.timer_ns {
+            let due = self.clock.at(self.timer_ns);
             self.timer_ran_out(env.requests, due);
         }
-        now
     }
 
     /// The queue to dispatch from; `None`: wait for the active queue's requests to come or to complete.
@@ -285,11 +331,21 @@ impl Cfq {
         if !queue.is_empty() {
             return Some(id);
         }
+        if self.yielded.is_some()
+            && let Way::Over(heir) = self.make_way(env, id, now)
+        {
+            let Some(heir) = heir else {
+                self.expire(requests, now, Residual::Drop);
+                return self.pick(now);
+            };
+            self.activate(heir);
+            return Some(heir);
+        }
         if let Some(other) = self.close_cooperator(requests, id) {
             self.hand_over(requests, id, other, now);
             return Some(other);
         }
-        if self.timer.is_some() || (queue.dispatched > 0 && self.holds_on(env, id)) {
+        if self.timer_ns != NEVER || (self.queue(id).dispatched > 0 && self.holds_on(env, id)) {
             return None;
         }
         self.expire(requests, now, Residual::Drop);
@@ -361,7 +417,7 @@ impl Cfq {
 
     /// No request now: until when?
     fn wait(&self) -> Dispatch {
-        self.timer.map_or(Dispatch::Empty, |due| Dispatch::Idle { until: due * self.clock.unit_ns })
+        if self.timer_ns == NEVER { Dispatch::Empty } else { Dispatch::Idle { until: self.timer_ns } }
     }
 
     /// [`Trees::Workloads`]: the only busy queue is near the end of its slice at a completion. Its group would leave
@@ -423,11 +479,12 @@ impl Elevator for Cfq {
         queue.fifo.push_back(&mut self.ages, rq);
         queue.meta_queued += u32::from(request.flags.contains(Flags::META));
         self.add(env, id, rq, now);
-        self.learn(env, id, rq, now);
+        self.learn(env, id, request, now);
+        let takes_back = self.settings.yields != 0 && self.heed_arrival(id, request.context, now);
 
         if self.active == Some(id) {
-            self.arrived_for_active(env, id, rq);
-        } else if self.should_preempt(id, request, now) {
+            self.arrived_for_active(id, request);
+        } else if takes_back || self.should_preempt(id, request, now) {
             self.preempt(requests, id, now);
         }
     }
@@ -485,7 +542,7 @@ impl Elevator for Cfq {
     }
 
     fn issued(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        self.enter(env);
+        self.run_timer(env);
         self.in_driver += 1;
         self.head = env.requests[rq].end();
     }
@@ -510,6 +567,9 @@ impl Elevator for Cfq {
             self.contexts[request.context.index()].last_completion = now;
             if self.clock.at(request.start_ns).saturating_add(self.limits.fifo_expire[1]) <= now {
                 self.last_delayed_sync = Some(now as i64);
+            }
+            if self.settings.yields != 0 {
+                self.heed_completion(id, now);
             }
         }
         if self.active == Some(id) {
@@ -556,7 +616,11 @@ impl Elevator for Cfq {
             self.held[rq.index()].deadline = lost.deadline;
         }
         if self.queue(lost.owner).next == Some(gone) {
-            let next = if same_queue { Some(rq) } else { self.next_after(env.requests, lost.owner, gone) };
+            let next = if same_queue {
+                Some(rq)
+            } else {
+                self.next_after(env.requests, self.queue(lost.owner), gone)
+            };
             self.queue_mut(lost.owner).next = next;
         }
         self.unlink(env.requests, lost.owner, gone);
@@ -592,6 +656,7 @@ impl Elevator for Cfq {
 
     fn context_exit(&mut self, env: &mut Env<'_>, context: ContextId) {
         let now = self.enter(env);
+        self.forget_yield(context);
         self.forget(env.requests, context, now);
     }
 
@@ -599,6 +664,13 @@ impl Elevator for Cfq {
         self.enter(env);
         if let Some(id) = self.find_queue(env.contexts, context, true) {
             self.queue_mut(id).ioprio_stale = true;
+        }
+    }
+
+    fn yield_to(&mut self, env: &mut Env<'_>, from: ContextId, to: Option<ContextId>) {
+        let now = self.enter(env);
+        if self.settings.yields != 0 {
+            self.accept_yield(env, from, to, now);
         }
     }
 
@@ -619,12 +691,14 @@ impl Elevator for Cfq {
             "slice_async_rq" => &mut self.settings.slice_async_rq,
             "slice_idle" => &mut self.settings.slice_idle,
             "low_latency" => &mut self.settings.low_latency,
+            "yield" => &mut self.settings.yields,
             _ => return None,
         })
     }
 
     fn settings_changed(&mut self) {
         self.limits = Limits::new(&self.settings, self.clock);
+        self.yielded = self.yielded.filter(|_| self.settings.yields != 0);
     }
 }
 
@@ -658,7 +732,10 @@ impl Cfq {
                     return;
                 }
                 self.workload.wants_idle |= !no_idle;
-                self.workload.kind() == Kind::Sync || self.workload.wants_idle || self.busy == 1
+                self.profile.noidle == NoIdle::MovesQueue
+                    || self.workload.kind() == Kind::Sync
+                    || self.workload.wants_idle
+                    || self.busy == 1
             }
         };
         if worth_it {

@@ -3,6 +3,7 @@
 use crate::tunable::{Tunable, Unit};
 
 /// The behaviour of one kernel version.
+#[derive(Clone, Copy)]
 pub(super) struct Profile {
     /// The name it is selected by: the kernel version.
     pub(super) name: &'static str,
@@ -22,6 +23,8 @@ pub(super) struct Profile {
     pub(super) cooperators: Cooperators,
     /// What an arrival does to the idle wait it ends.
     pub(super) arrival: Arrival,
+    /// What a NOIDLE request does.
+    pub(super) noidle: NoIdle,
     /// When a request's soft deadline starts to run.
     pub(super) deadline_from: DeadlineFrom,
     /// The settings, in the order of their documentation.
@@ -102,6 +105,16 @@ pub(super) enum Arrival {
     EndsWait,
 }
 
+/// What a request does whose sender says that no other will follow at once (NOIDLE).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoIdle {
+    /// Its completion starts no idle wait by itself; the sync-noidle tree is idled on once it had a request without it.
+    SparesWait,
+    /// As the next one of its queue it takes the idle window away, so that the queue is filed in the sync-noidle tree;
+    /// that tree is idled on like any other.
+    MovesQueue,
+}
+
 /// When a request's soft deadline starts to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeadlineFrom {
@@ -112,10 +125,10 @@ pub(super) enum DeadlineFrom {
 }
 
 /// All profiles, the default first.
-pub(super) const PROFILES: &[Profile] = &[V2_6_31, V2_6_34];
+pub(super) const PROFILES: &[Profile] = &[V2_6_31, V2_6_34, V2_6_37];
 
 /// Their names.
-pub(super) const NAMES: &[&str] = &[V2_6_31.name, V2_6_34.name];
+pub(super) const NAMES: &[&str] = &[V2_6_31.name, V2_6_34.name, V2_6_37.name];
 
 /// The profile called `name`, else the default.
 pub(super) fn find(name: &str) -> &'static Profile {
@@ -132,6 +145,7 @@ const V2_6_31: Profile = Profile {
     async_ramp: Ramp::None,
     cooperators: Cooperators::Switch,
     arrival: Arrival::Promises,
+    noidle: NoIdle::SparesWait,
     deadline_from: DeadlineFrom::Start,
     tunables: &[
         quantum(4),
@@ -156,6 +170,7 @@ const V2_6_34: Profile = Profile {
     async_ramp: Ramp::SinceDelayedSync,
     cooperators: Cooperators::MergeAndSplit,
     arrival: Arrival::EndsWait,
+    noidle: NoIdle::SparesWait,
     deadline_from: DeadlineFrom::Insert,
     tunables: &[
         quantum(8),
@@ -168,8 +183,13 @@ const V2_6_34: Profile = Profile {
         SLICE_ASYNC_RQ,
         SLICE_IDLE,
         LOW_LATENCY,
+        YIELD,
     ],
 };
+
+/// As 2.6.34 but for 749ef9f8423, upstream's answer to slow `fsync`: together with journals that write sync and NOIDLE,
+/// caller and journal thread take turns in the sync-noidle tree.
+const V2_6_37: Profile = Profile { name: "2.6.37", noidle: NoIdle::MovesQueue, ..V2_6_34 };
 
 /// The kernel's `UINT_MAX`, the upper end of almost every range.
 const MAX: u64 = u32::MAX as u64;
@@ -241,4 +261,11 @@ const LOW_LATENCY: Tunable = Tunable::new(
     (0, 1),
     1,
     "shrink slices to fit 300 ms per round and let async depth grow slowly",
+);
+const YIELD: Tunable = Tunable::new(
+    "yield",
+    Unit::Switch,
+    (0, 1),
+    0,
+    "a task that waits for another one's I/O (fsync for the journal) hands it the rest of its slice",
 );

@@ -65,7 +65,7 @@ impl Cfq {
 
     /// Busy queues of a class.
     #[inline]
-    fn busy_of(&self, class: IoClass) -> u64 {
+    pub(super) fn busy_of(&self, class: IoClass) -> u64 {
         [Kind::Async, Kind::SyncNoIdle, Kind::Sync].iter().map(|kind| self.tree_len(class, *kind)).sum()
     }
 

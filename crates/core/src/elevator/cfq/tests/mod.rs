@@ -14,6 +14,7 @@ mod preemption;
 mod properties;
 mod slices;
 mod workloads;
+mod yielding;
 
 use std::vec::Vec;
 
@@ -25,7 +26,7 @@ use crate::elevator::{Dispatch, Elevator};
 use crate::queue::ElevatorQueue;
 use crate::request::{self, Bio, Flags, Op, RequestId};
 
-/// Both profiles.
+/// The profiles that differ in most.
 const BOTH: [&str; 2] = ["2.6.31", "2.6.34"];
 
 /// Sectors in a 4 KiB request.

@@ -34,16 +34,20 @@ const CONTEXTS: usize = 6;
 
 impl Stream {
     fn new(seed: u64) -> Stream {
-        let profile = BOTH[(seed % 2) as usize];
-        let tick_ns = [0, MS, 4 * MS, 10 * MS][(seed / 2 % 4) as usize];
+        let profile = ["2.6.31", "2.6.34", "2.6.31", "2.6.37"][(seed % 4) as usize];
+        let tick_ns = [0, MS, 4 * MS, 10 * MS][(seed / 4 % 4) as usize];
         let q = ElevatorQueue::new(
             REQUESTS,
             CONTEXTS,
             !(seed / 8).is_multiple_of(3),
             build(profile, REQUESTS, CONTEXTS, tick_ns),
         );
+        let mut rig = Rig { q, now: 1000 * MS };
+        if seed % 2 == 1 && (seed / 48).is_multiple_of(2) {
+            rig.set("yield", "1");
+        }
         Stream {
-            rig: Rig { q, now: 1000 * MS },
+            rig,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             contexts: Vec::new(),
             waiting: Vec::new(),
@@ -229,11 +233,16 @@ impl Stream {
                 self.rig.q.set_ioprio(context, ioprio, self.rig.now);
             }
             94 => {
+                let (from, to) = (self.context(), self.context());
+                let to = (self.below(4) > 0).then_some(to);
+                self.rig.q.yield_to(from, to, self.rig.now);
+            }
+            95 => {
                 let (context, sync) = (self.context(), self.below(2) == 0);
                 self.rig.q.may_queue(context, sync, self.rig.now);
             }
-            95 => self.set_tunable(),
-            96..=97 => self.catch_up(),
+            96 => self.set_tunable(),
+            97 => self.catch_up(),
             98 => {
                 if self.below(10) == 0 {
                     self.rig.q.drain(self.rig.now);

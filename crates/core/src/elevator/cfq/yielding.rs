@@ -1,0 +1,200 @@
+//! Yielding: a task that sleeps until another one's I/O is done says so, and the rest of its turn goes to that one.
+//!
+//! A process that calls `fsync` writes its data, then sleeps until the journal thread has committed. Its queue has run
+//! dry and is idled on although its next request cannot come before the journal's are done. So the file system names
+//! the one it waits for ([`crate::elevator::Elevator::yield_to`]), and `select`, instead of idling,
+//!
+//! * serves a queue of the target if it has requests: its sync queue, else the async one it shares (the body of a
+//!   commit is async in 2.6.33-2.6.36);
+//! * else keeps up the wait that is on, but for the target as well: what comes first, the target's request or the caller's,
+//!   goes at once;
+//! * ends the wait if the target is not known by name.
+//!
+//! While the target works in the caller's place, the commit record (sync) takes the device from the body's async queue
+//! as any sync request does. And while the target is idled on after it, the caller's next request takes the device
+//! *back*: the wait would be for somebody who only works for the caller.
+//!
+//! A yield is ignored when
+//!
+//! * it is not the caller's turn, or the caller itself has something queued or in flight;
+//! * others would lose by it: the caller shares its queue, or it is idled on for the sake of the whole sync-noidle
+//!   tree, of which another queue (not the target's) has requests or had one done within `slice_idle`, and the
+//!   tree's mean think time fits into the wait ([`NoIdleTree`]).
+//!
+//! It is good for one turn: void with the end of the caller's slice, any new request of the caller, the exit of either,
+//! and anybody else's turn. It does not go past classes: a target of a lower class than somebody who waits gets
+//! nothing, and the caller just gives up the rest of its slice. (The same would hold between groups; cfq has one here.)
+//!
+//! A sequential reader beside still has its slices: when it is served between the body and the record, the record waits
+//! until its slice is over.
+//!
+//! Source: J. Moyer's series "ext3/4: enhance fsync performance when using CFQ", fourth version, 2010: its goals and
+//! guards, as far as its letters state them. The code of the series was not found; what is not in the letters (the way
+//! back to the caller, what counts as another's window, classes, that the caller gets no credit for the time it gave)
+//! is ours. The explicit yield by the task that waits is described in US patent 8,949,835 (Red Hat, which has published
+//! a patent promise for open-source software).
+
+use super::Cfq;
+use super::idle::ThinkTime;
+use super::queue::{Kind, QueueId, Residual};
+use crate::collections::Id;
+use crate::context::{ContextId, Contexts, IoClass};
+use crate::elevator::Env;
+
+/// A yield that was accepted.
+#[derive(Clone, Copy)]
+pub(super) struct Yield {
+    from: ContextId,
+    /// The caller's queue, active when it asked.
+    queue: QueueId,
+    to: Option<ContextId>,
+    /// The target has been given the device. Until the caller's slice would have ended.
+    lent: Option<u64>,
+}
+
+/// Completions remembered: enough to find one that is neither the caller's nor the target's.
+const RECENT: usize = 3;
+
+/// The sync-noidle tree taken as one process: how long it thinks between two requests, and whose it served last.
+#[derive(Clone, Copy)]
+pub(super) struct NoIdleTree {
+    think: ThinkTime,
+    /// The queues with the last completions, newest first, no queue twice.
+    recent: [Option<(QueueId, u64)>; RECENT],
+}
+
+impl NoIdleTree {
+    pub(super) const NEW: NoIdleTree = NoIdleTree { think: ThinkTime::NONE, recent: [None; RECENT] };
+
+    fn arrived(&mut self, now: u64, time_max: u64) {
+        let Some((_, last)) = self.recent[0] else { return };
+        self.think.add(now.saturating_sub(last).min(time_max));
+    }
+
+    fn completed(&mut self, id: QueueId, now: u64) {
+        let known = self.recent.iter().position(|r| r.is_some_and(|(queue, _)| queue == id));
+        let last = known.unwrap_or(RECENT - 1);
+        self.recent.copy_within(..last, 1);
+        self.recent[0] = Some((id, now));
+    }
+
+    /// When a request of a queue other than these was done last.
+    fn last_beside(&self, not: [Option<QueueId>; 2]) -> Option<u64> {
+        self.recent.iter().flatten().find(|(id, _)| !not.contains(&Some(*id))).map(|(_, at)| *at)
+    }
+}
+
+/// What a yield makes of an empty active queue.
+pub(super) enum Way {
+    /// Nothing: it is waited for or not as ever.
+    None,
+    /// Its turn is over; it goes to this queue or, `None`, to whose turn it is.
+    Over(Option<QueueId>),
+}
+
+impl Cfq {
+    /// `from` waits for `to`.
+    #[cold]
+    pub(super) fn accept_yield(&mut self, env: &Env<'_>, from: ContextId, to: Option<ContextId>, now: u64) {
+        if to == Some(from) || to.is_some_and(|to| !env.contexts[to].alive) {
+            return;
+        }
+        let Some(id) = self.find_queue(env.contexts, from, true) else { return };
+        if self.active != Some(id) || env.contexts[from].requests > 0 {
+            return;
+        }
+        // A shared queue is idled on for the others too.
+        if self.queue(id).users > 1 || id == QueueId::OVERFLOW {
+            return;
+        }
+        if self.takes_shared_window(env.contexts, id, to, now) {
+            return;
+        }
+        self.yielded = Some(Yield { from, queue: id, to, lent: None });
+    }
+
+    /// Is `id` idled on for other queues of the sync-noidle tree than itself and the target's, and not in vain?
+    fn takes_shared_window(&self, contexts: &Contexts, id: QueueId, to: Option<ContextId>, now: u64) -> bool {
+        let queue = self.queue(id);
+        if queue.kind() != Kind::SyncNoIdle {
+            return false;
+        }
+        let target = to.and_then(|to| self.find_queue(contexts, to, true));
+        let beside = target.is_some_and(|t| self.queue(t).tree == queue.tree);
+        if self.tree_holding(id).is_some_and(|tree| tree.len() > 1 + usize::from(beside)) {
+            return true;
+        }
+        let window = self.limits.slice_idle.min(queue.slice_end.saturating_sub(now));
+        let last = self.noidle_tree.last_beside([Some(id), target]);
+        last.is_some_and(|at| now.saturating_sub(at) <= self.limits.slice_idle)
+            && self.noidle_tree.think.mean().is_none_or(|mean| mean <= window)
+    }
+
+    /// `id`, the active queue, is empty: does it make way?
+    #[cold]
+    pub(super) fn make_way(&mut self, env: &Env<'_>, id: QueueId, now: u64) -> Way {
+        let Some(given) = self.yielded.filter(|y| y.queue == id && y.lent.is_none()) else {
+            return Way::None;
+        };
+        let Some(to) = given.to else { return Way::Over(None) };
+        let Some(heir) = self.queue_of_target(env.contexts, to) else { return Way::None };
+        self.yielded = Some(Yield { lent: Some(self.queue(id).slice_end), ..given });
+        self.expire(env.requests, now, Residual::Drop);
+        Way::Over(Some(heir).filter(|heir| self.queue(*heir).class == self.best_class_waiting()))
+    }
+
+    /// The queue in which `to` has something queued. Async queues are shared: it counts if `to` has requests, and none in the
+    /// device from its sync queue.
+    fn queue_of_target(&self, contexts: &Contexts, to: ContextId) -> Option<QueueId> {
+        let sync = self.find_queue(contexts, to, true);
+        if sync.is_some_and(|id| !self.queue(id).is_empty()) {
+            return sync;
+        }
+        if contexts[to].requests == 0 || sync.is_some_and(|id| self.queue(id).dispatched > 0) {
+            return None;
+        }
+        self.find_queue(contexts, to, false).filter(|id| !self.queue(*id).is_empty())
+    }
+
+    fn best_class_waiting(&self) -> IoClass {
+        [IoClass::RealTime, IoClass::BestEffort]
+            .into_iter()
+            .find(|class| self.busy_of(*class) > 0)
+            .unwrap_or(IoClass::Idle)
+    }
+
+    /// A request of `context` came into `id`. Says whether it is the caller of a yield that takes the device back.
+    #[cold]
+    pub(super) fn heed_arrival(&mut self, id: QueueId, context: ContextId, now: u64) -> bool {
+        if self.queue(id).kind() == Kind::SyncNoIdle {
+            self.noidle_tree.arrived(now, 2 * self.limits.slice_idle);
+        }
+        let Some(given) = self.yielded.filter(|y| y.from == context) else { return false };
+        self.yielded = None;
+        let in_time = given.lent.is_some_and(|until| now < until);
+        let idled_on = self.active.is_some_and(|id| self.queue(id).waiting && self.queue(id).is_empty());
+        in_time && idled_on && self.queue(id).sync
+    }
+
+    /// A sync request of `id` is done.
+    #[cold]
+    pub(super) fn heed_completion(&mut self, id: QueueId, now: u64) {
+        if self.queue(id).kind() == Kind::SyncNoIdle {
+            self.noidle_tree.completed(id, now);
+        }
+    }
+
+    /// `id` gets the device: any yield is over unless it is the target's.
+    #[cold]
+    pub(super) fn yield_ends_with_turn_of(&mut self, id: QueueId) {
+        self.yielded = self.yielded.filter(|given| {
+            let sync = given.to.and_then(|to| self.contexts[to.index()].queue);
+            given.lent.is_some() && (sync == Some(id) || !self.queue(id).sync)
+        });
+    }
+
+    /// `context` is gone: nobody waits for it, and it for nobody.
+    pub(super) fn forget_yield(&mut self, context: ContextId) {
+        self.yielded = self.yielded.filter(|given| given.from != context && given.to != Some(context));
+    }
+}
