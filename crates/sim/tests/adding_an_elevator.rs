@@ -7,7 +7,7 @@ use fairlift_core::queue::{QueueConfig, RequestQueue, Submitted};
 use fairlift_core::{Bio, Dispatch, Flags, IoPrio, Op};
 use fairlift_fio::{Job, ParseOptions, Source, parse};
 use fairlift_sim::device::DeviceSpec;
-use fairlift_sim::kernel::{Memory, version};
+use fairlift_sim::kernel::{Filesystem, Memory, version};
 use fairlift_sim::lab::{self, Setup};
 use fairlift_sim::result::RunResult;
 use fairlift_sim::scheduler::SchedulerSpec;
@@ -32,7 +32,9 @@ fn run(scheduler: &SchedulerSpec, device: &DeviceSpec, jobs: &[Job]) -> RunResul
         device,
         rules: version::find("2.6.31").unwrap(),
         memory: Memory::default(),
+        filesystem: Filesystem::Raw,
         jobs,
+        programs: &[],
         seed: 1,
         runtime_ns: None,
         fresh_files: false,

@@ -12,10 +12,11 @@ fn run_on(device: &str, programs: &[ProgramSpec]) -> Result<RunResult, LabError>
     // The flush of a 2.6 queue over a device without a write cache does not come back yet: that device gets the new kernel.
     let kernel = if device == "null" { "6.12" } else { "2.6.34" };
     let setup = Setup {
-        scheduler: &SchedulerSpec::parse("deadline").unwrap(),
+        scheduler: &SchedulerSpec::parse("deadline", "").unwrap(),
         device: &DeviceSpec::load(device).unwrap(),
         rules: version::find(kernel).unwrap(),
         memory: Memory::default(),
+        filesystem: fairlift_sim::kernel::Filesystem::Raw,
         jobs: &[],
         programs,
         seed: 1,
