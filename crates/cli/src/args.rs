@@ -113,14 +113,21 @@ Examples:
   fairlift compare -- --name=r --rw=randread --bs=4k --size=1g --direct=1 --numjobs=4
   fairlift compare experiments/demo-readers.toml --output-format json --output demo.json
 
-The best scheduler of each column is marked with *. 'share' is the part of the device's busy time that served the job.")]
+The best scheduler of each column is marked with *. 'device time' is the job's part of the time the device was busy.")]
 pub struct CompareArguments {
     /// What to run on what.
     #[command(flatten)]
     pub work: WorkArguments,
 
-    /// Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]
-    #[arg(short, long, value_name = "A,B,C", value_delimiter = ',')]
+    /// The schedulers, one column each.
+    #[arg(
+        short,
+        long,
+        value_name = "A,B,C",
+        value_delimiter = ',',
+        help = "\
+Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
+    )]
     pub scheduler: Vec<String>,
 
     /// What to print
@@ -144,8 +151,15 @@ pub struct RunArguments {
     #[command(flatten)]
     pub work: WorkArguments,
 
-    /// The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]...
-    #[arg(short, long, value_name = "SCHEDULER", default_value = "cfq")]
+    /// The scheduler.
+    #[arg(
+        short,
+        long,
+        value_name = "SCHEDULER",
+        default_value = "cfq",
+        help = "\
+The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]..."
+    )]
     pub scheduler: String,
 
     /// What to print; 'table' is fio's report, 'json' fio's JSON

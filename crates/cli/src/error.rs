@@ -117,6 +117,11 @@ impl Failure {
                 .at(place)
                 .help("make the files smaller (size=, filesize=, numjobs=) or take a larger device"),
             LabError::NoJobs => Failure::new(failure.error.to_string()).at(place),
+            LabError::TooLong => {
+                Failure::new("the jobs are not done after a day of simulated time".to_owned())
+                    .at(place)
+                    .help("give them a runtime (runtime=, or --runtime 30) or less to do")
+            }
             LabError::Stuck { .. } => Failure::internal(failure.to_string()),
         }
     }

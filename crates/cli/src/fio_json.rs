@@ -31,14 +31,15 @@ pub struct Report {
     disk_util: Vec<Disk>,
 }
 
-/// Options as written; of several of a name the last one counts.
+/// Options as written; of several of a name the last one counts. Like fio, without those that have no value.
 struct Options(Vec<(String, String)>);
 
 impl Serialize for Options {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let last = |i: usize, name: &str| !self.0[i + 1..].iter().any(|(later, _)| later == name);
         let mut map = serializer.serialize_map(None)?;
-        for (_, (name, value)) in self.0.iter().enumerate().filter(|(i, (name, _))| last(*i, name)) {
+        let valued = self.0.iter().enumerate().filter(|(_, (_, value))| !value.is_empty());
+        for (_, (name, value)) in valued.filter(|(i, (name, _))| last(*i, name)) {
             map.serialize_entry(name, value)?;
         }
         map.end()

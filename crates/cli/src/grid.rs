@@ -201,7 +201,7 @@ mod tests {
         grid.head(["", "a", "", "", "b"].map(word).into(), (2, 3), "time");
         grid.row(vec![word("x"), number("1"), number("12345"), number("12345"), number("2")]);
         let text = grid.render(Style::Plain, 0);
-        assert_eq!(text, "   a  --- time ---  b\nx  1  12345  12345  2\n");
+        assert_eq!(text, "      a  --- time ---  b\nx     1  12345  12345  2\n");
     }
 
     #[test]

@@ -72,6 +72,11 @@ fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
 
 fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
     let output = Output::open(arguments.output.as_deref())?;
+    if arguments.scheduler.contains(',') {
+        return Err(Failure::new("'run' takes one scheduler")
+            .at("--scheduler")
+            .help("'fairlift compare' puts several side by side"));
+    }
     let scenario = input::scenario(&arguments.work, std::slice::from_ref(&arguments.scheduler))?;
     if arguments.output_format == Format::Json && scenario.cases.len() > 1 {
         let remedy = "fairlift compare --output-format json lists every case";

@@ -14,6 +14,8 @@ pub enum Output {
     Stdout,
     /// A file, written beside its place and moved there when it is complete.
     File(Pending),
+    /// A pipe or device such as /dev/null, which must not be replaced by a file.
+    Special(PathBuf, File),
 }
 
 /// A file that has not its name yet; removed again unless it gets it.
@@ -33,6 +35,12 @@ impl Output {
         if path.is_dir() {
             return Err(fail("it is a directory".to_owned()));
         }
+        // A link stays a link: it is the file behind it that is replaced.
+        let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if path.exists() && !path.is_file() {
+            let file = File::options().write(true).open(path).map_err(|e| fail(reason(&e)))?;
+            return Ok(Output::Special(path.clone(), file));
+        }
         let name = path.file_name().ok_or_else(|| fail("it has no file name".to_owned()))?;
         let mut temporary = std::ffi::OsString::from(".");
         temporary.push(name);
@@ -48,18 +56,19 @@ impl Output {
     pub fn style(&self) -> Style {
         match self {
             Output::Stdout => Style::of(&io::stdout()),
-            Output::File(_) => Style::Plain,
+            Output::File(_) | Output::Special(..) => Style::Plain,
         }
     }
 
     /// Write all of it.
     pub fn write(self, text: &str) -> Result<(), Failure> {
+        let fail = |path: &Path, e: io::Error| {
+            Failure::new(format!("cannot write '{}': {}", path.display(), reason(&e))).at("--output")
+        };
         match self {
             Output::Stdout => print(text),
-            Output::File(mut pending) => pending.publish(text.as_bytes()).map_err(|e| {
-                Failure::new(format!("cannot write '{}': {}", pending.path.display(), reason(&e)))
-                    .at("--output")
-            }),
+            Output::File(mut pending) => pending.publish(text.as_bytes()).map_err(|e| fail(&pending.path, e)),
+            Output::Special(path, mut file) => file.write_all(text.as_bytes()).map_err(|e| fail(&path, e)),
         }
     }
 }

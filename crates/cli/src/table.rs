@@ -191,16 +191,13 @@ fn totals(runs: &[RunResult], names: &[String], units: &Units, style: Style, fir
     grid.row(["", units.bandwidth.1, "1/s", "busy %", "device time", "s"].map(word).into());
     let processes = runs.first().map_or(0, |r| r.processes.len()) as u64;
     grid.text(format!("{} ({})", style.bold("all jobs"), count(processes, "process", "processes")));
-    let fixed = |digits: usize, figure: fn(&RunResult) -> f64| -> Vec<Cell> {
-        runs.iter().map(|r| number(format!("{:.digits$}", figure(r)))).collect()
-    };
     let jain = marked_as(runs, Best::Highest, |r| Some(r.jain_device_time()), |v| format!("{v:.3}"));
     let figures = [
         marked(runs, Best::Highest, |r| Some(r.bandwidth() / units.bandwidth.0)),
         marked(runs, Best::Highest, |r| Some(r.iops())),
-        fixed(1, |r| 100.0 * r.busy()),
+        runs.iter().map(|r| number(format!("{:.1}", 100.0 * r.busy()))).collect(),
         jain,
-        fixed(2, |r| r.duration_ns as f64 / 1e9),
+        runs.iter().map(|r| number(short(r.duration_ns as f64 / 1e9))).collect(),
     ];
     rows_of(&mut grid, names, &figures);
     grid.render(style, first)

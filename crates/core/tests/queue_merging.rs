@@ -33,7 +33,12 @@ fn the_hash_finds_a_back_merge_the_cache_misses() {
     assert_eq!(merged(q.submit(read(task, 1008, 8), 0)), second);
     assert_eq!(merged(q.submit(read(task, 2008, 8), 0)), third);
     assert_eq!(merged(q.submit(read(task, 8, 8), 0)), first);
-    assert_eq!(merged(q.submit(read(task, 16, 8), 0)), first, "re-filed under its new end");
+    assert_eq!(
+        merged(q.submit(read(task, 2016, 8), 0)),
+        third,
+        "re-filed under its new end, not only cached"
+    );
+    assert_eq!(merged(q.submit(read(task, 16, 8), 0)), first);
 }
 
 #[test]

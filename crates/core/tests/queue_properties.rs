@@ -551,33 +551,37 @@ impl World {
         self.nodes_are_all_free();
     }
 
-    /// As many bios as the pool has nodes for can be queued again.
+    /// Every slot can be taken again and filled with as many bios as fit.
     fn nodes_are_all_free(&mut self) {
+        let config = *self.q.config();
         self.q.set_nomerges(NoMerges::Off);
-        let task = self.tasks[0];
-        let mut done = 0;
-        let mut sent = 0;
-        self.q.switch(build(&self.q.config().clone(), 0, 0), self.now);
-        let limits = self.q.config().limits;
-        let each = limits.max_sectors.min(u32::from(limits.max_segments));
-        'fill: for request in 0_u32.. {
-            for n in 0..each {
-                let sector = u64::from(request) * 10_000 + u64::from(n);
-                let bio = Bio { cookie: 0, segments: 1, ..queue_support::read(task, sector, 1) };
-                match self.q.submit(bio, self.now) {
-                    Submitted::Full => break 'fill,
-                    Submitted::Queued(_) => assert_eq!(n, 0, "a bio node leaked"),
-                    Submitted::Merged(_) => {}
-                    other => panic!("{other:?}"),
+        self.q.switch(build(&config, 0, 0), self.now);
+        let each = u64::from(config.limits.max_sectors.min(u32::from(config.limits.max_segments)));
+        let mut requests = 0;
+        for op in [Op::Read, Op::Write] {
+            loop {
+                let bio =
+                    |n| queue_support::bio(op, Flags::NONE, ContextId::OVERFLOW, requests * 10_000 + n, 1);
+                // As somebody who was woken, so that it passes the full pool.
+                match self.q.resubmit(bio(0), self.now) {
+                    Submitted::Full => break,
+                    answer => {
+                        queue_support::queued(answer);
+                    }
                 }
-                sent += 1;
+                for n in 1..each {
+                    queue_support::merged(self.q.submit(bio(n), self.now));
+                }
+                requests += 1;
             }
         }
+        assert_eq!(requests as usize, config.requests_max() - 2, "all but the queue's own two");
         self.q.unplug();
+        let mut done = 0;
         while let Dispatch::Issue(rq) = self.q.dispatch(self.now) {
             self.q.complete(rq, self.now, |_| done += 1);
         }
-        assert_eq!(sent, done);
+        assert_eq!(done, requests * each);
     }
 }
 

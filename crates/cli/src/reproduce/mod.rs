@@ -126,7 +126,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Failure> {
         PageFormat::Json => json::page(&experiments, &summary),
         PageFormat::Markdown => markdown::page(&experiments, &summary, &arguments.experiments),
     };
-    let to_file = matches!(output, Output::File(_));
+    let to_file = !matches!(output, Output::Stdout);
     output.write(&text)?;
     if to_file {
         eprintln!("{}", summary.sentence());

@@ -74,7 +74,8 @@ fn row_block(out: &mut String, row: &Row, style: Style) {
 /// Within which limits a figure counts as reproduced.
 pub(super) fn tolerance(row: &Row) -> String {
     use fairlift_sim::scenario::Compare;
-    let percent = short(100.0 * row.published.tolerance);
+    let percent = format!("{:.1}", 100.0 * row.published.tolerance);
+    let percent = percent.trim_end_matches(".0");
     match row.published.compare {
         Compare::Near => format!("within {percent} %"),
         Compare::AtLeast => format!("at least, but for {percent} %"),

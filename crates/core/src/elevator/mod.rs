@@ -4,6 +4,7 @@
 //! then the hooks in the order a request meets them, with the decision on one screen. `docs/adding-an-elevator.md`
 //! walks through a new one.
 
+mod anticipatory;
 mod cfq;
 mod deadline;
 mod noop;
@@ -228,7 +229,8 @@ pub struct Descriptor {
 }
 
 /// All elevators.
-pub const ELEVATORS: &[Descriptor] = &[noop::DESCRIPTOR, deadline::DESCRIPTOR, cfq::DESCRIPTOR];
+pub const ELEVATORS: &[Descriptor] =
+    &[noop::DESCRIPTOR, deadline::DESCRIPTOR, anticipatory::DESCRIPTOR, cfq::DESCRIPTOR];
 
 /// The elevator called `name`.
 pub fn find(name: &str) -> Option<&'static Descriptor> {

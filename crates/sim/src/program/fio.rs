@@ -436,7 +436,7 @@ impl Process {
             None if commands.split[d].is_empty() => (commands.percent[d], None),
             None => (0, None),
         };
-        let chosen = percent > 0 && (percent >= 100 || self.priorities.between(0, 99) < u64::from(percent));
+        let chosen = percent > 0 && self.priorities.between(0, 99) < u64::from(percent);
         let (class, level) = own.map_or((commands.class[d], commands.level[d]), |p| (p.class, p.level));
         chosen.then(|| ioprio(class, level))
     }
@@ -499,7 +499,8 @@ impl Process {
                 self.end_on_error(written);
             }
             _ => {
-                let done = sys.direct(io.direct(None, false)).await;
+                let ioprio = self.command_priority(io.direction, io.bytes);
+                let done = sys.direct(io.direct(ioprio, false)).await;
                 self.end_on_error(done);
             }
         }

@@ -63,11 +63,15 @@ fn a_device_that_is_too_small_is_an_error() {
     );
 }
 
+/// `cmdprio_percentage`: those I/Os overtake the others wherever the elevator knows priorities.
 #[test]
 fn some_ios_get_a_priority_of_their_own() {
-    let text = "[a]\nrw=randread\nsize=16m\ndirect=1\nioengine=libaio\niodepth=32\ncmdprio_percentage=20\n";
-    let run =
-        |extra: &str| lab(&format!("{text}{extra}\n")).on("sata7200-2009").under("cfq").kernel("6.12").run();
-    assert_ne!(run("cmdprio_class=1").duration_ns, 0);
-    assert_eq!(run("cmdprio_class=1").processes[0].ios(), 4096);
+    let text = "[global]\nrw=randread\nsize=16g\nnorandommap\ndirect=1\nioengine=libaio\ntime_based\nruntime=10\n\
+                [crowd]\niodepth=100\n[one]\niodepth=1\n";
+    let mean_ms = |options: &str| {
+        let run = lab(&format!("{text}{options}")).on("sata7200-2009").under("deadline:classes=full").run();
+        run.processes[1].clat().mean_ns() / 1e6
+    };
+    let (plain, urgent) = (mean_ms(""), mean_ms("cmdprio_percentage=100\ncmdprio_class=1\n"));
+    assert!(urgent < 0.7 * plain, "{urgent} {plain}");
 }

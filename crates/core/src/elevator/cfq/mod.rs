@@ -50,7 +50,7 @@
 //! on entry of every hook: work due at the timer is done as of its time. [`Dispatch::Idle`] tells when to ask again.
 //!
 //! **Not modelled**: the boost for holders of file system locks; several groups; a request's own ioprio (as in these
-//! kernels the context's decides); the delay of a small request on an idle device for merging (plugging belongs to
+//! kernels the context's decides); what 2.6.34 does only for the sake of other groups; the delay of a small request on an idle device for merging (plugging belongs to
 //! [`crate::queue`]). Deviations made for bounded work: chains of more than 8 merges are refused, and so is merging the
 //! overflow queue; with no queue left for a split the contexts stay together. When a request absorbs its queue's next
 //! one it is next itself, in both profiles (2.6.31 would weigh the neighbours anew).
@@ -275,9 +275,6 @@ impl Cfq {
             return self.pick(now);
         }
         if queue.slice_used(now) && !queue.must_dispatch {
-            if self.stays_for_completion(env, id) {
-                return None;
-            }
             self.expire(requests, now, Residual::Drop);
             return self.pick(now);
         }
@@ -297,17 +294,6 @@ impl Cfq {
         }
         self.expire(requests, now, Residual::Drop);
         self.pick(now)
-    }
-
-    /// [`Trees::Workloads`]: the only busy queue used up its slice and waits for its last request: it was idled on all
-    /// the time, so let the request complete and the group get its next one.
-    fn stays_for_completion(&self, env: &Env<'_>, id: QueueId) -> bool {
-        let queue = self.queue(id);
-        self.profile.trees == Trees::Workloads
-            && self.busy == 1
-            && queue.is_empty()
-            && queue.dispatched > 0
-            && self.should_idle(env, id)
     }
 
     /// Whose turn it is.

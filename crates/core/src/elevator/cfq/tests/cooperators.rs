@@ -36,6 +36,48 @@ fn v31_a_queue_out_of_turn_is_not_served_out_of_turn_again() {
     rig.read(b, 1024);
     rig.pass(1).complete(ra);
     rig.idles_until(11); // b has not had a turn of its own since; else b at once
+
+    // Both get turns of their own, then b is served out of turn as at first.
+    let (rb, who) = rig.serve_next(1); // 11..12
+    assert_eq!(who, b);
+    let _ = rb;
+    let ra = rig.pass(20).read(a, 1032);
+    rig.issues(ra);
+    let rb = rig.read(b, 1040);
+    rig.pass(1).complete(ra);
+    rig.issues(rb);
+}
+
+#[test]
+fn real_time_and_best_effort_cooperate_in_2_6_31_only() {
+    for (profile, cooperate) in [("2.6.31", true), ("2.6.34", false)] {
+        let mut rig = Rig::new(profile);
+        let (a, b) = (rig.context_at(IoPrio::RealTime(4)), rig.context());
+        let ra = rig.read(a, 1000);
+        rig.issues(ra);
+        let rb = rig.read(b, 1008);
+        rig.at(1).complete(ra);
+        if cooperate {
+            rig.issues(rb);
+        } else {
+            rig.idles_until(9);
+        }
+    }
+}
+
+#[test]
+fn v34_a_seeker_is_no_cooperator() {
+    let mut rig = Rig::new("2.6.34");
+    let (a, b) = (rig.context(), rig.context());
+    for i in 0..6 {
+        let rq = rig.read(b, (i + 5) * FAR);
+        rig.serves(rq, 1);
+    }
+    let ra = rig.at(50).read(a, 1000);
+    rig.issues(ra);
+    rig.read(b, 1008);
+    rig.at(51).complete(ra);
+    rig.idles_until(59);
 }
 
 #[test]
@@ -115,6 +157,7 @@ fn v34_seekers_are_not_merged() {
         let rq = rig.read(a, (i + 5) * FAR);
         rig.serves(rq, 1);
     }
+    rig.pass(20); // no longer waited for: else b would preempt
     let ra = rig.read(a, 1000);
     rig.issues(ra);
     rig.read(b, 1008);

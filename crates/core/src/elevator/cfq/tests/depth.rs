@@ -170,7 +170,10 @@ fn v34_without_low_latency_there_is_no_ramp() {
 /// Serve `n` writes of one process, each 1 ms, with ten queued all the time (load enough for the sampler) and `depth` in
 /// the device.
 fn under_load(profile: &str, n: usize, depth: usize) -> Rig {
-    let mut rig = Rig::new(profile);
+    more_load(Rig::new(profile), n, depth)
+}
+
+fn more_load(mut rig: Rig, n: usize, depth: usize) -> Rig {
     let writer = rig.context();
     let (mut sector, mut served) = (1000, 0);
     while served < n {
@@ -210,7 +213,10 @@ fn waits_for_seeker(mut rig: Rig) -> bool {
     let ro = rig.read(other, 500 * FAR);
     rig.serves(a3, 1);
     match rig.ask() {
-        Dispatch::Idle { .. } => true,
+        Dispatch::Idle { until } => {
+            assert_eq!(until, rig.now + 2 * MS, "a seeker is given 2 ms");
+            true
+        }
         Dispatch::Issue(rq) => {
             assert_eq!(rq, ro);
             false
@@ -231,6 +237,8 @@ fn v31_a_deep_disk_keeps_its_reputation() {
     // Five in the device are enough, four are not.
     assert!(!waits_for_seeker(under_load("2.6.31", 120, 5)));
     assert!(waits_for_seeker(under_load("2.6.31", 120, 4)));
+    // Until the next 50 samples: the peak is forgotten.
+    assert!(waits_for_seeker(more_load(under_load("2.6.31", 120, 5), 120, 1)));
 }
 
 #[test]
@@ -262,5 +270,30 @@ fn v34_one_deep_moment_is_enough_for_ever() {
         rig.read(b, FAR);
         rig.serves(ra, 1);
         assert_eq!(matches!(rig.ask(), Dispatch::Idle { .. }), waits, "first depth {first_depth}");
+    }
+}
+
+#[test]
+fn v34_idling_does_not_count_against_the_device() {
+    // Ten readers, one request each: depth 1 for want of requests of the queue being served. 2.6.31 would conclude that
+    // the device does not queue; 2.6.34 skips these samples, and goes on not idling on a device without seeks.
+    let mut rig = Rig::on("2.6.34", MS, false);
+    let contexts: Vec<ContextId> = (0..10).map(|_| rig.context()).collect();
+    let mut sectors: Vec<u64> = (1..=10).map(|i| i * 10 * FAR).collect();
+    for (i, c) in contexts.iter().enumerate() {
+        rig.insert(Op::Read, Flags::NONE, sectors[i], 64, *c);
+    }
+    for _ in 0..200 {
+        let Dispatch::Issue(rq) = rig.ask() else { panic!("idling at {}", rig.now) };
+        let i = contexts.iter().position(|c| *c == rig.q.requests()[rq].context).unwrap();
+        rig.pass(1).complete(rq);
+        // Somebody else is served next, then it comes back.
+        let Dispatch::Issue(other) = rig.ask() else { panic!("idling at {}", rig.now) };
+        sectors[i] += 64;
+        rig.insert(Op::Read, Flags::NONE, sectors[i], 64, contexts[i]);
+        let i = contexts.iter().position(|c| *c == rig.q.requests()[other].context).unwrap();
+        rig.pass(1).complete(other);
+        sectors[i] += 64;
+        rig.insert(Op::Read, Flags::NONE, sectors[i], 64, contexts[i]);
     }
 }

@@ -111,8 +111,8 @@ fn without_an_earlier_deadline_the_survivor_stays_where_it_is() {
         let near = rig.read(a, 1000);
         let now = rig.now;
         rig.q.absorbed(survivor, gone, now);
-        rig.at(124).issues(near);
-        rig.issues(survivor);
+        rig.at(125).issues(survivor); // overdue since 0 + 125, not 20 + 125
+        rig.issues(near);
         assert!(rig.q.is_empty());
     }
 }

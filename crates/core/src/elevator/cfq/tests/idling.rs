@@ -277,3 +277,55 @@ fn with_nothing_queued_there_is_nothing_to_wait_for() {
         rig.pass(100).holds();
     }
 }
+
+#[test]
+fn no_wait_with_more_in_the_device() {
+    // The second request is still out: its completion, not a timer, is waited for.
+    for profile in BOTH {
+        let mut rig = Rig::new(profile);
+        let (a, b) = (rig.context(), rig.context());
+        let (first, second) = (rig.read(a, 1000), rig.read(a, 1008));
+        rig.read(b, FAR);
+        rig.issues(first);
+        rig.issues(second);
+        rig.at(1).complete(first);
+        rig.holds();
+        rig.at(3).complete(second);
+        rig.idles_until(11);
+    }
+}
+
+#[test]
+fn v34_a_queue_is_not_held_on_to_where_idling_is_vain() {
+    let mut rig = Rig::on("2.6.34", MS, false);
+    let (a, b) = (rig.context(), rig.context());
+    let ra = rig.insert(Op::Read, Flags::NONE, 1000, 64, a);
+    let rb = rig.insert(Op::Read, Flags::NONE, FAR, 64, b);
+    rig.issues(ra);
+    rig.issues(rb);
+}
+
+#[test]
+fn v34_a_queue_is_deep_only_until_it_is_waited_for_in_vain() {
+    // NOIDLE, so that a seeker's tree is not waited for either.
+    for (in_vain, waits) in [(false, true), (true, false)] {
+        let mut rig = Rig::new("2.6.34");
+        let (a, b) = (rig.context(), rig.context());
+        let reads: Vec<RequestId> = (1..=8).map(|i| rig.read(a, i * FAR)).collect();
+        rig.read(b, 100);
+        for rq in reads {
+            rig.serves(rq, 1);
+        }
+        if in_vain {
+            rig.serve_next(1); // b, after the wait
+            rig.pass(20);
+        }
+        let rq = rig.insert(Op::Read, Flags::NOIDLE, 20 * FAR, 8, a);
+        rig.issues(rq);
+        if in_vain {
+            rig.read(b, 108);
+        }
+        rig.pass(1).complete(rq);
+        assert_eq!(matches!(rig.ask(), Dispatch::Idle { .. }), waits, "in vain: {in_vain}");
+    }
+}

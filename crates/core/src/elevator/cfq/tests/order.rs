@@ -74,6 +74,27 @@ fn a_sweep_goes_up_and_wraps() {
 }
 
 #[test]
+fn behind_the_last_request_the_first_is_considered() {
+    // After the request at 10 x FAR its neighbours are the one before it, 9 x FAR, too far back, and, as nothing is
+    // ahead, the very first: both wrap, and the first starts the next sweep.
+    for profile in BOTH {
+        let mut rig = Rig::new(profile);
+        let (a, b) = (rig.context(), rig.context());
+        let rb = rig.read(b, 10 * FAR - PAGE);
+        rig.issues(rb);
+        rig.pass(1);
+        rig.q.context_exit(b, rig.now);
+        rig.complete(rb);
+        let top = rig.read(a, 10 * FAR);
+        let first = rig.read(a, FAR);
+        let before = rig.read(a, 9 * FAR);
+        rig.serves(top, 1);
+        rig.serves(first, 1);
+        rig.serves(before, 1);
+    }
+}
+
+#[test]
 fn neighbours_are_weighed_from_the_head_or_from_the_request() {
     // 1000 goes to the device, the neighbours of the next one, 1100, are 1040 behind it and 1200 ahead.
     // 2.6.34 measures from 1100 itself: 1040 costs 2 x 60 = 120, 1200 costs 100: 1200 is next.

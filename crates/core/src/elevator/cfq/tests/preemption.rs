@@ -122,6 +122,25 @@ fn a_queue_waited_for_is_preempted_by_a_close_request() {
 }
 
 #[test]
+fn a_queue_whose_request_came_counts_as_waited_for_in_2_6_31_only() {
+    for (profile, preempts) in [("2.6.31", true), ("2.6.34", false)] {
+        let mut rig = Rig::new(profile);
+        let (a, b, c) = (rig.context(), rig.context_at(IoPrio::BestEffort(5)), rig.context());
+        let (ra, _) = reader_in_service(&mut rig, a, 0);
+        rig.read(c, FAR);
+        rig.at(1).complete(ra);
+        let more = rig.at(2).read(a, 1008);
+        rig.issues(more);
+        let rb = rig.at(3).read(b, 1016);
+        if preempts {
+            rig.issues(rb);
+        } else {
+            rig.holds();
+        }
+    }
+}
+
+#[test]
 fn a_queue_waited_for_is_not_preempted_by_a_distant_request() {
     for profile in BOTH {
         let mut rig = Rig::new(profile);
@@ -193,6 +212,18 @@ fn v31_real_time_comes_before_best_effort_at_every_dispatch() {
     // The RT queue is idled for until 9; then a is served.
     rig.idles_until(9);
     rig.at(9).issues(rest[0]);
+}
+
+#[test]
+fn v31_real_time_comes_before_a_queue_that_became_best_effort() {
+    // Nothing is inserted that could preempt: it is the look at every dispatch that finds b.
+    let mut rig = Rig::new("2.6.31");
+    let (a, b) = (rig.context_at(IoPrio::RealTime(4)), rig.context_at(IoPrio::RealTime(4)));
+    let (_, _) = reader_in_service(&mut rig, a, 1);
+    let rb = rig.read(b, FAR);
+    rig.q.set_ioprio(a, IoPrio::BestEffort(4), rig.now);
+    rig.read(a, 1016);
+    rig.issues(rb); // else a's second request
 }
 
 #[test]
@@ -273,9 +304,8 @@ fn v34_a_seeker_does_not_preempt_when_the_tree_holds_a_third() {
     let [a, b, c] = contexts;
     let start = 400;
     let ra = rig.at(start).read(a, 10 * FAR);
+    let rb = rig.read(b, 20 * FAR);
     rig.issues(ra);
-    let rb = rig.read(b, 20 * FAR); // the second of the tree; a is empty: preempts, at the front
-    let rc = rig.read(c, 30 * FAR);
-    rig.issues(rb);
-    rig.issues(rc);
+    rig.read(c, 30 * FAR);
+    rig.issues(rb); // b's turn, for no seeker is waited for while there are others; else c, at the front
 }

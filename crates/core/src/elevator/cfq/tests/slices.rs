@@ -99,8 +99,8 @@ fn what_is_left_of_a_slice_counts_at_the_next_turn() {
 
 #[test]
 fn an_overrun_is_paid_back() {
-    // Level 0 again. a's request, begun in its slice (1..181), completes at 300: residual -119, key 300 + 119 = 419 at
-    // its re-entry. c, inserted at 310, has key 310; a's next request is queued at 290 and c must go first.
+    // Level 0 again. a's request, begun in its slice (1..181), completes at 300: residual -119, key 300 + 119 = 419.
+    // Then b (key 160) is served; c, which comes at 305, goes before a: without the residual a's key were 300.
     let mut rig = Rig::new("2.6.31");
     let prio = IoPrio::BestEffort(0);
     let (a, b, c) = (rig.context_at(prio), rig.context_at(prio), rig.context_at(prio));
@@ -108,13 +108,14 @@ fn an_overrun_is_paid_back() {
     rig.serves(first, 1);
     let slow = rig.at(5).read(a, 1008);
     rig.issues(slow);
-    let more = rig.at(290).read(a, 1016);
+    let more = rig.at(150).read(a, 1016);
+    let rb = rig.at(160).read(b, FAR);
     rig.at(300).complete(slow);
-    let rb = rig.read(b, FAR); // key 300
     rig.serves(rb, 1);
-    let rc = rig.at(310).read(c, 2 * FAR);
-    rig.serves(rc, 1);
-    rig.at(320).issues(more);
+    let rc = rig.at(305).read(c, 2 * FAR);
+    rig.idles_until(309); // for b
+    rig.at(309).issues(rc);
+    let _ = more;
 }
 
 #[test]
@@ -181,6 +182,11 @@ fn idle_class_queues_follow_one_another() {
         for rq in [x1, y1, x2, y2] {
             rig.serves(rq, 1);
         }
+        // A turn is over with the dispatch: both may have a request in the device.
+        let (x1, y1) = (rig.read(x, 1000), rig.read(y, FAR));
+        rig.read(x, 1008);
+        rig.issues(x1);
+        rig.issues(y1);
     }
 }
 

@@ -124,3 +124,50 @@ fn the_wait_at_the_end_is_over_with_the_next_request() {
     rig.at(105).read(a, sector);
     rig.issues(rb);
 }
+
+#[test]
+fn a_lone_queue_is_waited_for_when_its_slice_ends_before_it_comes_back() {
+    // a thinks 6 between requests of 1, so completions are at 1, 8, .., 92, 99. Its slice ends at 101: at 99, with 2
+    // left, its mean think time of 6 is more: the slice is extended to 107.
+    let mut rig = Rig::new("2.6.34");
+    let (a, b) = (rig.context(), rig.context());
+    let first = rig.read(a, 1000);
+    rig.serves(first, 1);
+    for i in 1..=14 {
+        rig.pass(6);
+        let rq = rig.read(a, 1000 + i * PAGE);
+        rig.serves(rq, 1);
+    }
+    let rb = rig.read(b, FAR);
+    rig.idles_until(107); // else b at once: nobody is waited for beyond the slice
+    rig.at(107).issues(rb);
+}
+
+#[test]
+fn the_usual_number_of_queues_falls_slowly() {
+    // Ten readers for a while, then nobody, then a alone: the average is (3 x 10 + 1 + 2) / 4 = 8, a's slice 300 / 8 = 37
+    // although it is alone at its first completion. b comes right after that.
+    let mut rig = Rig::new("2.6.34");
+    let contexts: Vec<ContextId> = (0..10).map(|_| rig.context()).collect();
+    for i in 0..60 {
+        for (n, c) in contexts.iter().enumerate() {
+            rig.read(*c, n as u64 * 10 * FAR + i * PAGE);
+        }
+    }
+    for _ in 0..320 {
+        rig.serve_next(1);
+    }
+    rig.q.drain(rig.now); // all gone at once: the average is still 10
+    while !rig.q.is_empty() {
+        rig.serve_next(1);
+    }
+    let (a, b) = (rig.context(), rig.context());
+    rig.pass(100);
+    for i in 0..150 {
+        rig.read(a, 500 * FAR + i * PAGE);
+    }
+    assert_eq!(rig.serve_next(1).1, a);
+    rig.read(b, FAR);
+    let turn = 1 + (0..).take_while(|_| rig.serve_next(1).1 == a).count();
+    assert_eq!(turn, 38, "the slice and the millisecond before");
+}

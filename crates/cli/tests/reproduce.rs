@@ -1,0 +1,115 @@
+//! `fairlift reproduce`: verdicts, exit codes, pages.
+
+mod common;
+
+use common::{Answer, Folder};
+use insta::assert_snapshot;
+use serde_json::Value;
+
+/// An experiment whose only job reads 1 MiB from a device that always takes the same time, and one published figure.
+fn experiment(published: f64, tolerance: f64, more: &str) -> String {
+    format!(
+        r#"
+title = "A reader"
+device = "null"
+schedulers = ["noop"]
+source = "a table"
+jobs = """
+[reader]
+rw=read
+direct=1
+size=1m
+numjobs=${{N}}
+"""
+[[case]]
+name = "1"
+vars = {{ N = "1" }}
+[[published]]
+scheduler = "noop"
+job = "reader"
+metric = "iops"
+values = {{ 1 = {published} }}
+tolerance = {tolerance}
+{more}
+"#
+    )
+}
+
+fn reproduce(text: &str, arguments: &str) -> (Answer, Folder) {
+    let folder = Folder::new().with("x.toml", text);
+    (folder.run(&format!("reproduce x.toml {arguments}")), folder)
+}
+
+/// What our reader reaches, I/Os per second.
+fn ours() -> f64 {
+    let (answer, _) = reproduce(&experiment(1.0, 1.0, "why = { 1 = \"made up\" }"), "--output-format json");
+    let page: Value = serde_json::from_str(&answer.stdout).unwrap();
+    page["experiments"][0]["rows"][0]["cells"][0]["ours"].as_f64().unwrap()
+}
+
+fn status(answer: &Answer) -> String {
+    let page: Value = serde_json::from_str(&answer.stdout).unwrap();
+    page["experiments"][0]["rows"][0]["cells"][0]["status"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_figure_within_its_tolerance_is_reproduced() {
+    let (answer, _) = reproduce(&experiment(ours() * 1.1, 0.2, ""), "--output-format json");
+    assert_eq!((answer.code, status(&answer).as_str()), (0, "reproduced"));
+}
+
+#[test]
+fn a_figure_that_does_not_come_out_is_exit_code_1() {
+    let (answer, _) = reproduce(&experiment(ours() * 2.0, 0.2, ""), "--output-format json");
+    assert_eq!((answer.code, status(&answer).as_str()), (1, "not-reproduced"));
+    let (answer, _) = reproduce(&experiment(ours() * 2.0, 0.2, ""), "");
+    assert!(answer.stdout.contains("NOT REPRODUCED"), "{}", answer.stdout);
+    assert!(answer.stdout.ends_with("0 of 1 figures reproduced, 1 NOT REPRODUCED\n"), "{}", answer.stdout);
+}
+
+#[test]
+fn more_than_at_least_is_better() {
+    let (answer, _) = reproduce(&experiment(1.0, 0.2, "compare = \"at-least\""), "--output-format json");
+    assert_eq!((answer.code, status(&answer).as_str()), (0, "better"));
+}
+
+#[test]
+fn a_known_difference_is_shown_with_its_reason_and_is_no_failure() {
+    let why = format!("why = {{ 1 = \"{}\" }}", "a long story about the model ".repeat(8));
+    let (answer, _) = reproduce(&experiment(ours() * 2.0, 0.2, &why), "");
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    assert!(answer.stdout.contains("not reproduced (known: a long story"), "{}", answer.stdout);
+    assert!(answer.stdout.lines().all(|line| line.chars().count() <= 100), "{}", answer.stdout);
+}
+
+#[test]
+fn a_reason_for_a_figure_that_comes_out_is_stale() {
+    let (answer, _) = reproduce(&experiment(ours(), 0.2, "why = { 1 = \"old\" }"), "");
+    assert_eq!(answer.code, 0);
+    assert!(answer.stdout.contains("reproduced; the reason why not is stale (old)"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("1 reproduced but still listed as known not to be"), "{}", answer.stdout);
+}
+
+#[test]
+fn a_page_names_the_command_that_wrote_it() {
+    let (answer, folder) = reproduce(&experiment(1.0, 0.2, "why = { 1 = \"a | b\" }"), "--output page.md");
+    assert_eq!((answer.code, answer.stdout.as_str()), (0, ""));
+    let page = std::fs::read_to_string(folder.path().join("page.md")).unwrap();
+    let ours = ours();
+    assert_snapshot!(page.replace(&format!("{ours:.0}"), "(ours)"));
+}
+
+#[test]
+fn experiments_are_found_in_the_folder_first_and_in_the_program_else() {
+    let folder = Folder::new();
+    let away = folder.run("reproduce v10-flat-randread --output-format json");
+    assert!(away.code <= 1, "{}", away.stderr);
+    assert!(away.stdout.contains("\"name\": \"v10-flat-randread\""));
+    std::fs::create_dir(folder.path().join("experiments")).unwrap();
+    let text = experiment(1.0, 0.2, "compare = \"at-least\"");
+    std::fs::write(folder.path().join("experiments/v10-flat-randread.toml"), text).unwrap();
+    let here = folder.run("reproduce v10-flat-randread").ok();
+    assert!(here.contains("A reader"), "{here}");
+    let all = folder.run("reproduce").ok();
+    assert!(all.contains("1 better than published"), "{all}");
+}

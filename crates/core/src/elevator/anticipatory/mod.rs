@@ -1,0 +1,727 @@
+//! anticipatory ("as"): deadline's trees and FIFOs, batches by time, and the one idea that made it famous: after a read,
+//! wait a moment for the same task's next one.
+//!
+//! # Why wait
+//! A program that reads a file sends one read, looks at the data, and sends the next, a few hundred microseconds later and
+//! right behind the first. A scheduler that never idles has by then sent the disk's arm away to somebody else, and back
+//! again, and away: two seeks per read. This one keeps the disk idle for up to `antic_expire` (6 ms) when it expects
+//! that to pay: the task's think time is short, and nobody else has a request close to where the arm is.
+//!
+//! # Terms
+//! * *sync*: reads, and writes somebody waits for; *async*: all other writes. Each class has a tree by sector, a FIFO by
+//!   arrival with deadlines, and a *next* request, the one cheapest to reach from where the class was served last.
+//! * *batch*: a time during which one class is served. It ends only when both classes have requests: a sync one after
+//!   `read_batch_expire`, an async one after `write_batch_expire` or its number of requests, which adapts so that those
+//!   two coincide. Before the other class starts, the drive is left to run dry ([`Phase::Draining`]).
+//! * *awaited task*: whose sync request was dispatched last. After an async one, nobody.
+//! * *close*: within 8192 sectors ahead of the last position or 4096 behind, a window that doubles with every millisecond
+//!   waited; or nearer than the awaited task's own seeks use to be.
+//!
+//! # The wait
+//! | state | meaning | `dispatch` answers |
+//! |---|---|---|
+//! | [`Wait::Off`] | not waiting | a request |
+//! | [`Wait::Completion`] | the awaited task's request is still in the drive | `Empty` |
+//! | [`Wait::Next`] | it is done; its next request should come | `Idle` until `antic_expire` after the completion |
+//! | [`Wait::Over`] | that request came, or a close one, or time is up | a request; no new wait before |
+//!
+//! `Anticipatory::is_in_vain` holds the conditions for not waiting; [`history`] what is learned about tasks. The kernel
+//! ends a wait on a timer, here every hook first asks whether time is up.
+//!
+//! # Kept as the kernel has it
+//! 1. Front merges are looked up in the wrong tree (2.6.25 to 2.6.32): trees go by sync-ness, the look-up by direction, so
+//!    that a read looks among the async writes and an async write among the sync requests. Only sync writes are lucky. No
+//!    tunable: what the queue's one-hit cache front-merges, it merges all the same.
+//! 2. If the drive was busy when a sync batch was chosen, the clock of the write batch before it has been restarted by the
+//!    time it is read: that batch seems to have taken next to nothing, and is doubled if its number was used up. Measured
+//!    properly are batches after which the drive was already idle (a drive that takes one request at a time).
+//! 3. A batch starts at its FIFO's head if the drive is dry, otherwise, after the draining, with the next in sector order.
+//! 4. A task's first think times are rounded up (to 4 jiffies and more, of 6): waiting starts carefully. At HZ=250 and
+//!    100, where `antic_expire` is one jiffy, a task of two or three requests is never waited for.
+//! 5. An exited task is waited for like any other until experience speaks against it.
+//! 6. A close request of somebody else counts as one of the awaited task in its history.
+//!
+//! # Not as the kernel has it
+//! * An exact clock (no tick) measures think times in nanoseconds; rules given in jiffies are those of HZ=1000.
+//! * The elevator does not know when it was attached and takes the first call for it.
+//! * If a request has to leave because another one of its class grew to the same start sector, the grown one may become
+//!   the next. (The kernel may then have no next although a request is queued, and forgets it when drained.)
+//! * Restarting the queue after a wait or a drain is the host's business (`Idle`, completions), not kblockd's.
+//! * `est_time`, the read-only statistics file, is not there.
+//!
+//! Source: `docs/sources.md`; Linux 2.6.30 to 2.6.32 `block/as-iosched.c` (removed in 2.6.33, commit 492af6350a5; default
+//! elevator before 2.6.18) and `Documentation/block/as-iosched.txt`.
+
+mod clock;
+mod history;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use super::{Config, Descriptor, Dispatch, Elevator, Env, Growth, MayQueue, Placement};
+use crate::collections::{Id, List, ListLinks, Tree, TreeLinks};
+use crate::context::ContextId;
+use crate::request::{Bio, Op, Request, RequestId};
+use crate::tunable::{Tunable, Unit};
+use clock::Clock;
+use history::{Newcomers, Task};
+
+pub(super) const DESCRIPTOR: Descriptor = Descriptor {
+    name: "anticipatory",
+    about: "batches by time; after a read, idles a moment for the same task's next one",
+    profiles: &[],
+    tunables: |_| TUNABLES,
+    build: |config, _| Box::new(Anticipatory::new(config)),
+};
+
+/// The largest number the kernel's sysfs files take.
+const INT_MAX: u64 = i32::MAX as u64;
+
+// Defaults are those of HZ=1000; see `Anticipatory::new` for how the kernel states them.
+const READ_EXPIRE: Tunable = Tunable::new(
+    "read_expire",
+    Unit::Milliseconds,
+    (0, INT_MAX),
+    125,
+    "deadline of a sync request, looked at once in this time",
+);
+const WRITE_EXPIRE: Tunable = Tunable::new(
+    "write_expire",
+    Unit::Milliseconds,
+    (0, INT_MAX),
+    250,
+    "deadline of an async write, looked at once in this time",
+);
+const ANTIC_EXPIRE: Tunable = Tunable::new(
+    "antic_expire",
+    Unit::Milliseconds,
+    (0, INT_MAX),
+    6,
+    "how long to idle for a task's next request; 0 never waits",
+);
+const READ_BATCH_EXPIRE: Tunable = Tunable::new(
+    "read_batch_expire",
+    Unit::Milliseconds,
+    (0, INT_MAX),
+    500,
+    "how long sync requests are served while async writes wait",
+);
+const WRITE_BATCH_EXPIRE: Tunable = Tunable::new(
+    "write_batch_expire",
+    Unit::Milliseconds,
+    (0, INT_MAX),
+    125,
+    "how long async writes should be served while sync requests wait: their number adapts to it",
+);
+
+const TUNABLES: &[Tunable] =
+    &[READ_EXPIRE, WRITE_EXPIRE, ANTIC_EXPIRE, READ_BATCH_EXPIRE, WRITE_BATCH_EXPIRE];
+
+/// Going back further than this counts as starting over from the low end, sectors.
+const BACK_MAX: u64 = 1024 * 1024;
+/// What going back costs, compared with going ahead.
+const BACK_COST: u64 = 2;
+
+/// A request so little ahead of the last position is close, sectors; behind it, half of that.
+const CLOSE: u64 = 8192;
+
+/// What somebody waits for, and the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Class {
+    Async,
+    Sync,
+}
+use Class::{Async, Sync};
+
+impl Class {
+    fn of(request: &Request) -> Class {
+        if request.is_sync() { Sync } else { Async }
+    }
+}
+
+/// The requests of one class in both orders.
+#[derive(Default)]
+struct ClassQueue {
+    tree: Tree<RequestId>,
+    fifo: List<RequestId>,
+    /// The cheapest to reach from `position`, as far as that was worked out: growing at the front does not change it.
+    next: Option<RequestId>,
+    /// End of the request dispatched last.
+    position: u64,
+    /// When the FIFO's head was last looked at.
+    checked_ns: u64,
+    /// Deadline of a request, and how often to look.
+    expire_ns: u64,
+    /// How long a batch lasts.
+    batch_ns: u64,
+}
+
+/// What is kept per request.
+#[derive(Clone, Copy)]
+struct Filed {
+    /// `None`: not here.
+    class: Option<Class>,
+    /// It has expired once the clock shows more than this.
+    deadline_ns: u64,
+}
+
+/// How far a batch is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// It has not started: requests of the other class are still out.
+    Draining,
+    /// A sync batch whose first request is not done: its clock has not started.
+    Opening,
+    Running,
+}
+
+/// See the table at the top.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wait {
+    Off,
+    Completion,
+    Next { until: u64 },
+    Over,
+}
+
+struct Settings {
+    read_expire_ns: u64,
+    write_expire_ns: u64,
+    antic_expire_ns: u64,
+    read_batch_expire_ns: u64,
+    write_batch_expire_ns: u64,
+}
+
+struct Anticipatory {
+    // Requests.
+    classes: [ClassQueue; 2],
+    filed: Vec<Filed>,
+    tree_links: TreeLinks<RequestId, u64>,
+    fifo_links: ListLinks<RequestId>,
+    /// Dispatched and not done, those on the dispatch list included.
+    out: u32,
+
+    // The batch.
+    batch: Class,
+    phase: Phase,
+    /// It has expired once the clock shows more than this. `None` before the first call.
+    batch_until_ns: Option<u64>,
+    /// Requests an async batch may take, and may still take.
+    writes_max: u64,
+    writes_left: u64,
+    /// For want of requests of either class, the length of this async batch says nothing.
+    writes_idled: bool,
+
+    // The wait.
+    wait: Wait,
+    /// Index into `tasks`.
+    awaited: Option<usize>,
+    /// When a request of the awaited task was last completed, since its last dispatch.
+    answered_ns: Option<u64>,
+    /// By context, and behind them one more: the awaited task when its slot has gone to another.
+    tasks: Vec<Task>,
+    newcomers: Newcomers,
+
+    // Settings.
+    settings: Settings,
+    clock: Clock,
+    /// `antic_expire` in whole ticks.
+    patience_ns: u64,
+}
+
+impl Anticipatory {
+    fn new(config: &Config) -> Anticipatory {
+        let clock = Clock::new(config.tick_ns);
+        let jiffies = |count: u64| count * clock.jiffy_ns();
+        let write_batch = clock.hz_over(8);
+        let mut anticipatory = Anticipatory {
+            classes: Default::default(),
+            filed: alloc::vec![Filed { class: None, deadline_ns: 0 }; config.requests_max],
+            tree_links: TreeLinks::new(config.requests_max),
+            fifo_links: ListLinks::new(config.requests_max),
+            out: 0,
+            batch: Async,
+            phase: Phase::Running,
+            batch_until_ns: None,
+            writes_max: (write_batch / 10).max(2),
+            writes_left: 0,
+            writes_idled: false,
+            wait: Wait::Off,
+            awaited: None,
+            answered_ns: None,
+            tasks: alloc::vec![Task::new(0, true); config.contexts_max + 1],
+            newcomers: Newcomers::default(),
+            settings: Settings {
+                read_expire_ns: jiffies(clock.hz_over(8)),
+                write_expire_ns: jiffies(clock.hz_over(4)),
+                antic_expire_ns: jiffies(clock.hz_over(150).max(1)),
+                read_batch_expire_ns: jiffies(clock.hz_over(2)),
+                write_batch_expire_ns: jiffies(write_batch),
+            },
+            clock,
+            patience_ns: 0,
+        };
+        anticipatory.settings_changed();
+        anticipatory
+    }
+
+    fn queue(&self, class: Class) -> &ClassQueue {
+        &self.classes[class as usize]
+    }
+
+    fn queue_mut(&mut self, class: Class) -> &mut ClassQueue {
+        &mut self.classes[class as usize]
+    }
+
+    fn is_queued(&self, class: Class) -> bool {
+        !self.queue(class).fifo.is_empty()
+    }
+
+    /// The first thing in every hook that is told the time: what the kernel does on a timer. Answers with the clock.
+    fn catch_up(&mut self, env: &Env<'_>) -> u64 {
+        let now = self.clock.at(env.now);
+        if self.batch_until_ns.is_none() {
+            self.start_batch_clock(Sync, now);
+        }
+        if let Wait::Next { until } = self.wait
+            && now >= until
+        {
+            self.wait = Wait::Over;
+            if let Some(task) = self.awaited {
+                self.tasks[task].did_not_come(&mut self.newcomers);
+            }
+        }
+        now
+    }
+
+    // ---- the decision ----
+
+    fn pick(&mut self, env: &Env<'_>, now: u64) -> Dispatch {
+        let (sync, asynchronous) = (self.is_queued(Sync), self.is_queued(Async));
+        if self.batch == Async && !sync && (self.writes_left == 0 || !asynchronous) {
+            self.writes_idled = true;
+        }
+        match self.wait {
+            Wait::Completion => return Dispatch::Empty,
+            Wait::Next { until } => return Dispatch::Idle { until },
+            Wait::Off | Wait::Over => {}
+        }
+        if !(sync || asynchronous) || self.phase == Phase::Draining {
+            return Dispatch::Empty;
+        }
+
+        let mut going_on = None;
+        if !(sync && asynchronous && self.is_batch_over(now)) {
+            going_on = self.queue(self.batch).next;
+            if self.batch == Sync && self.patience_ns > 0 {
+                if let Some(expired) = self.expired_head(Sync, now) {
+                    return self.send(env, expired);
+                }
+                if self.wait == Wait::Off && self.awaited.is_some() && !self.is_in_vain(env, going_on, now) {
+                    return self.start_waiting();
+                }
+            }
+            if going_on.is_some() && !asynchronous {
+                self.start_batch_clock(Sync, now);
+            }
+        }
+        let Some(rq) = going_on.or_else(|| self.change_batch(sync, asynchronous, now)) else {
+            return Dispatch::Empty;
+        };
+        let rq = self.expired_head(self.batch, now).unwrap_or(rq);
+        if self.phase == Phase::Draining && !self.open_batch(now) {
+            return Dispatch::Empty;
+        }
+        self.send(env, rq)
+    }
+
+    /// Is there no point in waiting for the awaited task, given that `rq` (or nothing) could be had instead? The answer
+    /// may change what is known of the task and its like: ask only to act on it.
+    fn is_in_vain(&mut self, env: &Env<'_>, rq: Option<RequestId>, now: u64) -> bool {
+        let Some(awaited) = self.awaited else { return true };
+        let rq = rq.map(|rq| &env.requests[rq]);
+        // Here it is. If it is a write, somebody called fsync, and will not read before it is done.
+        if rq.is_some_and(|rq| rq.context.index() == awaited) {
+            return true;
+        }
+        if self.answered_ns.is_some_and(|at| now.saturating_sub(at) >= self.patience_ns) {
+            return true;
+        }
+        // It has more to do already: it reads ahead, or several at a time.
+        if self.tasks[awaited].queued > 0 || self.tasks[awaited].listed > 0 {
+            return true;
+        }
+        if let Some(rq) = rq.filter(|rq| rq.is_sync() && self.is_close(awaited, rq.sector, now)) {
+            self.tasks[awaited].was_succeeded(&mut self.newcomers);
+            self.tasks[awaited].learn(rq, now, self.clock, &mut self.newcomers);
+            return true;
+        }
+        let patience = self.patience_ns / self.clock.grain_ns();
+        self.tasks[awaited].is_not_worth_waiting_for(patience, &mut self.newcomers)
+    }
+
+    /// Is `sector` near where the arm is, or as near as the awaited task's next request can be hoped to be?
+    fn is_close(&self, awaited: usize, sector: u64, now: u64) -> bool {
+        let waited = match (self.wait, self.answered_ns) {
+            (Wait::Off, _) | (_, None) => 0,
+            (_, Some(at)) => now.saturating_sub(at) / self.clock.jiffy_ns(),
+        };
+        // After 20 ms everything is; so it is if 1/HZ is so small that the window outgrows any disk earlier. (After
+        // `antic_expire`, which is another end of it, nobody asks.)
+        if waited > self.clock.hz_over(50).min(50) {
+            return true;
+        }
+        let window = CLOSE << waited;
+        let last = self.queue(self.batch).position;
+        last <= sector.saturating_add(window / 2) && sector <= last.saturating_add(window)
+            || last.abs_diff(sector) < self.tasks[awaited].expected_seek(&self.newcomers)
+    }
+
+    fn start_waiting(&mut self) -> Dispatch {
+        match self.answered_ns {
+            None => {
+                self.wait = Wait::Completion;
+                Dispatch::Empty
+            }
+            Some(at) => {
+                let until = at.saturating_add(self.patience_ns);
+                self.wait = Wait::Next { until };
+                Dispatch::Idle { until }
+            }
+        }
+    }
+
+    // ---- batches ----
+
+    fn is_batch_over(&self, now: u64) -> bool {
+        let time_is_up = self.batch_until_ns.is_some_and(|until| now > until);
+        self.phase == Phase::Running && (time_is_up || self.batch == Async && self.writes_left == 0)
+    }
+
+    /// Choose the class for a new batch; answers with the head of its FIFO.
+    fn change_batch(&mut self, sync: bool, asynchronous: bool, now: u64) -> Option<RequestId> {
+        let class = if sync && !(asynchronous && self.batch == Sync) { Sync } else { Async };
+        if class != self.batch {
+            self.phase = Phase::Draining;
+        }
+        self.batch = class;
+        if class == Async {
+            self.writes_left = self.writes_max;
+            self.writes_idled = false;
+        }
+        let queue = self.queue_mut(class);
+        queue.checked_ns = now;
+        queue.fifo.front()
+    }
+
+    /// Start the batch that was chosen, if the drive is dry.
+    fn open_batch(&mut self, now: u64) -> bool {
+        if self.out > 0 {
+            return false;
+        }
+        if self.batch == Async {
+            self.phase = Phase::Running;
+            self.start_batch_clock(Async, now);
+        } else {
+            // The clock still shows the writes' time; `fit_writes` reads it when the first request is done.
+            self.phase = Phase::Opening;
+        }
+        true
+    }
+
+    fn start_batch_clock(&mut self, class: Class, now: u64) {
+        self.batch_until_ns = Some(now.saturating_add(self.queue(class).batch_ns));
+    }
+
+    /// A request of `class` is done: that may be the end of draining, and the start of a sync batch's clock.
+    fn advance_batch(&mut self, class: Class, now: u64) {
+        if self.phase == Phase::Draining && self.out == 0 {
+            self.start_batch_clock(self.batch, now);
+            self.phase = if self.batch == Sync { Phase::Opening } else { Phase::Running };
+        }
+        if self.phase == Phase::Opening && self.batch == class {
+            self.fit_writes(now);
+            self.start_batch_clock(Sync, now);
+            self.phase = Phase::Running;
+        }
+    }
+
+    /// Let the number of writes in a batch follow the time they took, counted from their start to the first completion of
+    /// the sync batch behind them.
+    fn fit_writes(&mut self, now: u64) {
+        let target_ns = self.queue(Async).batch_ns;
+        let until_ns = self.batch_until_ns.unwrap_or(now);
+        let took_ns = now.saturating_add(target_ns).saturating_sub(until_ns);
+        let max = self.writes_max;
+        let fitting = if took_ns > target_ns && !self.writes_idled {
+            if took_ns > target_ns.saturating_mul(3) { max / 2 } else { max - 1 }
+        } else if took_ns < target_ns && self.writes_left == 0 {
+            if took_ns.saturating_mul(3) < target_ns { max * 2 } else { max + 1 }
+        } else {
+            max
+        };
+        self.writes_max = fitting.clamp(1, INT_MAX);
+    }
+
+    /// The head of `class`'s FIFO if it has expired. Looked at only so often: else, once everything is late, everything
+    /// would be served in order of arrival, and be later still.
+    fn expired_head(&mut self, class: Class, now: u64) -> Option<RequestId> {
+        let queue = self.queue_mut(class);
+        if now.saturating_sub(queue.checked_ns) < queue.expire_ns {
+            return None;
+        }
+        queue.checked_ns = now;
+        let head = queue.fifo.front()?;
+        (now > self.filed[head.index()].deadline_ns).then_some(head)
+    }
+
+    // ---- filing ----
+
+    /// Dispatch `rq`, and note what that means for whoever comes next.
+    fn send(&mut self, env: &Env<'_>, rq: RequestId) -> Dispatch {
+        let request = &env.requests[rq];
+        let task = request.context.index();
+        let class = Class::of(request);
+        self.wait = Wait::Off;
+        self.answered_ns = None;
+        self.awaited = (class == Sync).then_some(task);
+        if class == Async {
+            self.writes_left = self.writes_left.saturating_sub(1);
+        }
+        self.queue_mut(class).position = request.end();
+        self.queue_mut(class).next = self.best_neighbour(class, rq);
+        self.forget(env, rq);
+        self.tasks[task].listed += 1;
+        self.out += 1;
+        Dispatch::Issue(rq)
+    }
+
+    /// Whom to go to from `rq`, which is leaving: the one above it or else the lowest, or the one below it.
+    fn best_neighbour(&self, class: Class, rq: RequestId) -> Option<RequestId> {
+        let (tree, links) = (&self.queue(class).tree, &self.tree_links);
+        let above = tree.next(links, rq).or(tree.first()).filter(|other| *other != rq);
+        self.cheaper(class, above, tree.prev(links, rq))
+    }
+
+    /// The one to serve first.
+    fn cheaper(&self, class: Class, one: Option<RequestId>, other: Option<RequestId>) -> Option<RequestId> {
+        let position = self.queue(class).position;
+        one.into_iter().chain(other).min_by_key(|rq| cost(position, self.tree_links.key(*rq)))
+    }
+
+    /// Put `rq` into its class's tree. A class has one request per start sector: an older one goes to the device first.
+    fn sort_in(&mut self, env: &mut Env<'_>, class: Class, rq: RequestId) {
+        let sector = env.requests[rq].sector;
+        let alias = self.queue(class).tree.find(&self.tree_links, sector);
+        if let Some(alias) = alias {
+            self.send(env, alias);
+            env.dispatch.place(env.requests, alias, Placement::Sorted);
+        }
+        self.classes[class as usize].tree.insert(&mut self.tree_links, rq, sector);
+        if alias.is_some() {
+            self.offer_as_next(class, rq);
+        }
+    }
+
+    fn offer_as_next(&mut self, class: Class, rq: RequestId) {
+        self.queue_mut(class).next = self.cheaper(class, Some(rq), self.queue(class).next);
+    }
+
+    /// `rq` is no longer queued.
+    fn forget(&mut self, env: &Env<'_>, rq: RequestId) {
+        let Some(class) = self.filed[rq.index()].class.take() else { return };
+        self.tasks[env.requests[rq].context.index()].queued -= 1;
+        if self.queue(class).next == Some(rq) {
+            self.queue_mut(class).next = self.best_neighbour(class, rq);
+        }
+        let queue = &mut self.classes[class as usize];
+        queue.tree.remove(&mut self.tree_links, rq);
+        queue.fifo.remove(&mut self.fifo_links, rq);
+    }
+
+    /// The index of `context`'s task, which starts afresh if it is another than the last in this slot.
+    fn task(&mut self, env: &Env<'_>, context: ContextId) -> usize {
+        let index = context.index();
+        let context = &env.contexts[context];
+        if self.tasks[index].epoch != context.epoch {
+            if self.awaited == Some(index) {
+                let departed = self.tasks.len() - 1;
+                self.tasks[departed] = self.tasks[index];
+                self.awaited = Some(departed);
+            }
+            self.tasks[index] = Task::new(context.epoch, context.alive);
+        }
+        index
+    }
+}
+
+/// What it costs to go from `position` to `sector`: least first. Ahead is better than behind, up to twice the distance;
+/// what is too far behind comes last, from the low end. Of equals the one ahead wins.
+fn cost(position: u64, sector: u64) -> (bool, u64, Reverse<u64>) {
+    let (starts_over, cost) = match position.checked_sub(sector) {
+        None | Some(0) => (false, sector - position),
+        Some(back) if back <= BACK_MAX => (false, back * BACK_COST),
+        Some(_) => (true, sector),
+    };
+    (starts_over, cost, Reverse(sector))
+}
+
+impl Elevator for Anticipatory {
+    fn name(&self) -> &'static str {
+        DESCRIPTOR.name
+    }
+
+    fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
+        let now = self.catch_up(env);
+        let request = &env.requests[rq];
+        let class = Class::of(request);
+        let task = self.task(env, request.context);
+        if class == Sync {
+            self.tasks[task].learn(request, now, self.clock, &mut self.newcomers);
+        }
+        self.tasks[task].queued += 1;
+        self.sort_in(env, class, rq);
+        let queue = &mut self.classes[class as usize];
+        queue.fifo.push_back(&mut self.fifo_links, rq);
+        self.filed[rq.index()] =
+            Filed { class: Some(class), deadline_ns: now.saturating_add(queue.expire_ns) };
+        self.offer_as_next(class, rq);
+        if matches!(self.wait, Wait::Completion | Wait::Next { .. }) && self.is_in_vain(env, Some(rq), now) {
+            self.wait = Wait::Over;
+        }
+    }
+
+    fn dispatch(&mut self, env: &mut Env<'_>) -> Dispatch {
+        let now = self.catch_up(env);
+        self.pick(env, now)
+    }
+
+    /// All sync requests from one to the next, then all async ones. What was measured of the batch is void: by leaving it a
+    /// sync one, no write batch will be judged by it.
+    fn drain(&mut self, env: &mut Env<'_>) -> Option<RequestId> {
+        let now = self.catch_up(env);
+        self.batch = Sync;
+        self.phase = Phase::Running;
+        for queue in &mut self.classes {
+            queue.checked_ns = now;
+        }
+        let rq = self.queue(Sync).next.or(self.queue(Async).next)?;
+        self.send(env, rq);
+        Some(rq)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.classes.iter().all(|queue| queue.fifo.is_empty())
+    }
+
+    fn issued(&mut self, env: &mut Env<'_>, rq: RequestId) {
+        self.catch_up(env);
+        self.tasks[env.requests[rq].context.index()].listed -= 1;
+    }
+
+    fn requeued(&mut self, env: &mut Env<'_>, rq: RequestId) {
+        self.catch_up(env);
+        self.tasks[env.requests[rq].context.index()].listed += 1;
+    }
+
+    fn completed(&mut self, env: &mut Env<'_>, rq: RequestId) {
+        let now = self.catch_up(env);
+        let request = &env.requests[rq];
+        let task = request.context.index();
+        let class = Class::of(request);
+        self.out -= 1;
+        self.advance_batch(class, now);
+        if self.awaited == Some(task) {
+            self.answered_ns = Some(now);
+            if self.wait == Wait::Completion {
+                self.wait = Wait::Next { until: now.saturating_add(self.patience_ns) };
+            }
+        }
+        if class == Sync {
+            self.tasks[task].was_answered(now);
+        }
+    }
+
+    /// In the kernel's tree, which is the right one for sync writes only.
+    fn find_front(&self, _env: &Env<'_>, bio: &Bio) -> Option<RequestId> {
+        let class = if bio.op == Op::Read { Async } else { Sync };
+        self.queue(class).tree.find(&self.tree_links, bio.end())
+    }
+
+    fn grew(&mut self, env: &mut Env<'_>, rq: RequestId, growth: Growth) {
+        self.catch_up(env);
+        let Some(class) = self.filed[rq.index()].class else { return };
+        if growth == Growth::Front {
+            self.classes[class as usize].tree.remove(&mut self.tree_links, rq);
+            self.sort_in(env, class, rq);
+        }
+    }
+
+    fn absorbed(&mut self, env: &mut Env<'_>, rq: RequestId, gone: RequestId) {
+        let now = self.catch_up(env);
+        let (kept, leaving) = (self.filed[rq.index()], self.filed[gone.index()]);
+        if let Some(class) = leaving.class
+            && kept.class == Some(class)
+            && leaving.deadline_ns < kept.deadline_ns
+        {
+            let fifo = &mut self.classes[class as usize].fifo;
+            fifo.remove(&mut self.fifo_links, rq);
+            fifo.insert_before(&mut self.fifo_links, gone, rq);
+            self.filed[rq.index()].deadline_ns = leaving.deadline_ns;
+        }
+        self.forget(env, gone);
+        if leaving.class == Some(Sync) {
+            self.tasks[env.requests[gone].context.index()].was_answered(now);
+        }
+    }
+
+    fn former(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
+        self.queue(self.filed[rq.index()].class?).tree.prev(&self.tree_links, rq)
+    }
+
+    fn latter(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
+        self.queue(self.filed[rq.index()].class?).tree.next(&self.tree_links, rq)
+    }
+
+    fn may_queue(&mut self, env: &mut Env<'_>, context: ContextId, _sync: bool) -> MayQueue {
+        self.catch_up(env);
+        let waits = matches!(self.wait, Wait::Completion | Wait::Next { .. });
+        let task = self.task(env, context);
+        if waits && self.awaited == Some(task) { MayQueue::Must } else { MayQueue::May }
+    }
+
+    /// A wait for it goes on: somebody else may carry its work on.
+    fn context_exit(&mut self, env: &mut Env<'_>, context: ContextId) {
+        self.catch_up(env);
+        let task = self.task(env, context);
+        self.tasks[task].is_alive = false;
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        TUNABLES
+    }
+
+    fn setting(&mut self, name: &str) -> Option<&mut u64> {
+        let settings = &mut self.settings;
+        Some(match name {
+            "read_expire" => &mut settings.read_expire_ns,
+            "write_expire" => &mut settings.write_expire_ns,
+            "antic_expire" => &mut settings.antic_expire_ns,
+            "read_batch_expire" => &mut settings.read_batch_expire_ns,
+            "write_batch_expire" => &mut settings.write_batch_expire_ns,
+            _ => return None,
+        })
+    }
+
+    /// Queued requests, the running batch and a running wait keep the end they have.
+    fn settings_changed(&mut self) {
+        let settings = &self.settings;
+        let [asynchronous, sync] = &mut self.classes;
+        sync.expire_ns = self.clock.whole(settings.read_expire_ns);
+        sync.batch_ns = self.clock.whole(settings.read_batch_expire_ns);
+        asynchronous.expire_ns = self.clock.whole(settings.write_expire_ns);
+        asynchronous.batch_ns = self.clock.whole(settings.write_batch_expire_ns);
+        self.patience_ns = self.clock.whole(settings.antic_expire_ns);
+    }
+}
