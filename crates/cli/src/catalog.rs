@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use fairlift_core::elevator::{Descriptor, ELEVATORS};
 use fairlift_core::tunable::Tunable;
 use fairlift_sim::device::{DeviceSpec, PRESETS};
-use fairlift_sim::kernel::version::VERSIONS;
+use fairlift_sim::kernel::version::{DEFAULT, VERSIONS};
 use fairlift_sim::scheduler::{default_of, find_elevator, range_of};
 
 use crate::error::Failure;
@@ -97,8 +97,11 @@ pub fn kernels() -> String {
             0 => "exact clock".to_owned(),
             ns => format!("jiffies of {} ms", ns as f64 / 1e6),
         };
-        let block =
-            if rules.blk_mq { "blk-mq tags and task plugs" } else { "request pools and a queue plug" };
+        let block = match (rules.blk_mq, rules.task_plugs) {
+            (true, _) => "blk-mq tags and task plugs",
+            (false, true) => "request pools and task plugs",
+            (false, false) => "request pools and a queue plug",
+        };
         let writers = match rules.writeback.foreground {
             true => "programs that dirty too much write it back themselves",
             false => "programs that dirty too much sleep",
@@ -113,9 +116,8 @@ pub fn kernels() -> String {
             format!("{block}; {tick}; elevators default to profile {}; {writers}; {cpu}", rules.profile);
         wrapped(&facts, WIDTH - 2).iter().for_each(|line| out.push_str(&format!("  {line}\n")));
     }
-    out.push_str(
-        "\nThe default is the first. The CPU costs are stated constants of this lab, not measurements.\n",
-    );
+    let _ = writeln!(out, "\nThe default is {}.", DEFAULT.version);
+    out.push_str("The CPU costs are stated constants of this lab, not measurements.\n");
     out
 }
 

@@ -122,7 +122,7 @@ fn of_jobs(parsed: Parsed, sources: &[Source], name: &str) -> Result<Scenario, F
         title: name.to_owned(),
         about: String::new(),
         device: DeviceSpec::load(DEVICE).map_err(|e| Failure::internal(e.to_string()))?,
-        rules: version::VERSIONS[0].clone(),
+        rules: version::DEFAULT.clone(),
         schedulers: Vec::new(),
         memory: Memory::default(),
         filesystem: Filesystem::Raw,

@@ -138,7 +138,7 @@ fn groups_cannot_be_set_yet() {
 
 #[test]
 fn unknown_kernel() {
-    assert_snapshot!(small().run("compare small.fio --kernel 2.6.33").complaint());
+    assert_snapshot!(small().run("compare small.fio --kernel 2.6.35").complaint());
 }
 
 #[test]

@@ -14,5 +14,7 @@ mod harness;
 mod names;
 #[path = "fs/properties.rs"]
 mod properties;
+#[path = "fs/scenarios.rs"]
+mod scenarios;
 #[path = "fs/writeback.rs"]
 mod writeback;

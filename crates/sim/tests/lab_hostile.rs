@@ -111,7 +111,7 @@ fn an_error_names_line_word_and_the_nearest_right_one() {
     );
     says(&HEAD.replace("\"noop\"", ""), "x.toml: schedulers is empty");
     says(&HEAD.replace("device", "devise"), "x.toml:3: unknown field `devise`");
-    says(&format!("{HEAD}kernel = \"2.6.32\"\n"), "x.toml:5: unknown kernel '2.6.32'; did you mean '2.6.3");
+    says(&format!("{HEAD}kernel = \"2.6.35\"\n"), "x.toml:5: unknown kernel '2.6.35'; did you mean '2.6.3");
     says(&format!("{HEAD}runtime_s = 0.0\n"), "x.toml:5: runtime_s must be above 0");
     says(&format!("{HEAD}runtime_s = nan\n"), "x.toml:5: runtime_s must be above 0");
     says(&format!("{HEAD}cache_mib = 0\n"), "x.toml:5: cache_mib must be 1 to 1048576");

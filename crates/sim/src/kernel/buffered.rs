@@ -29,6 +29,9 @@ impl Sys {
         let pages = page_range(offset, bytes);
         let copy = self.machine.borrow().kernel.rules.cpu_per_page_ns * (pages.end - pages.start);
         for page in pages.clone() {
+            if page >= self.machine.borrow().kernel.cache.file_pages(file) {
+                break; // cut meanwhile
+            }
             self.read_ahead(file, page, pages.end - page, ra).await;
             // Readahead may not have covered the page (evicted again, or past its window).
             if !self.machine.borrow().kernel.cache.is_uptodate(file, page) {
@@ -76,7 +79,7 @@ impl Sys {
             let read = self
                 .wait(|machine, task| {
                     let cache = &mut machine.kernel.cache;
-                    if cache.is_uptodate(file, page) {
+                    if cache.is_uptodate(file, page) || page >= cache.file_pages(file) {
                         Some(true)
                     } else if cache.wait_for_page(file, page, task) {
                         None

@@ -1,7 +1,7 @@
 //! The operating system: what lies between a program's system call and the block layer.
 //!
-//! [`Sys`](crate::engine::Sys) has the system calls. Below them: open files and names, the [page cache](cache) with readahead and
-//! [writeback], ext3 and ext4 ([`ext`]) with their [journal], all by [kernel version](version). `docs/filesystems.md` says what
+//! [`Sys`](crate::engine::Sys) has the system calls. Below them: open files and names, the page cache with readahead and
+//! writeback, ext3 and ext4 with their journals, all by [kernel version](version). `docs/filesystems.md` says what
 //! is modelled from which source, and what is not.
 
 mod bio;

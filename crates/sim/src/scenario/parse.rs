@@ -167,7 +167,7 @@ impl Reader<'_> {
     fn scenario(&self, file: File) -> Result<Scenario, ScenarioError> {
         let device = self.device(&file.device)?;
         let mut rules = match &file.kernel {
-            None => version::VERSIONS[0].clone(),
+            None => version::DEFAULT.clone(),
             Some(name) => version::find(name.get_ref())
                 .ok_or_else(|| self.unknown("kernel", name, version::VERSIONS.iter().map(|v| v.version)))?
                 .clone(),

@@ -190,8 +190,7 @@ fn a_full_log_is_checkpointed_and_wraps() {
     }
 }
 
-/// The journal's thread: best effort 4 on ext3, 3 on ext4; and the hand-over of the yield does no harm to elevators that do not
-/// know it.
+/// The yield to the journal's thread does no harm to elevators that do not know it.
 #[test]
 fn yielding_changes_nothing_under_deadline() {
     let run = |yields| {

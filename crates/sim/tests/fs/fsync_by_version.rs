@@ -62,7 +62,6 @@ const TABLE: &[Row] = &[
     },
     Row {
         version: "6.12",
-        data: "W+sync",
         body: [TODAY, TODAY],
         record: [TODAY, TODAY],
         barrier: "+preflush+fua",

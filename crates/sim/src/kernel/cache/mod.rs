@@ -122,6 +122,11 @@ impl PageCache {
 
     // ---- reading --------------------------------------------------------------------------------------------------------
 
+    /// Pages of the file.
+    pub(crate) fn file_pages(&self, file: FileId) -> u64 {
+        self.files[file.0].pages.len()
+    }
+
     /// Is the page's content in memory?
     pub(crate) fn is_uptodate(&self, file: FileId, page: u64) -> bool {
         !matches!(self.files[file.0].pages.get(page), Page::Absent | Page::Reading)
