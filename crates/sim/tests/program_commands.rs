@@ -3,7 +3,7 @@
 use fairlift_sim::program::parse;
 use proptest::prelude::*;
 
-/// Every program's command line in the founding posts (reference/legacy-block-layer.md, section 7).
+/// Every program's command line in the founding posts (listed in `docs/programs.md`).
 const OF_THE_POSTS: &[(&str, &str)] = &[
     ("iozone", "iozone -s 64 -e -f F -i 0"),
     ("iozone", "iozone -s 16m -ec -r 4 -f F -i 0 -i 1"),

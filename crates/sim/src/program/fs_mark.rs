@@ -1,6 +1,6 @@
 //! fs_mark: make many files, write them, force them to disk in one of seven ways, and count files per second.
 //!
-//! Operation by operation as reference/legacy-block-layer.md 7.2 has it; checked against traces of fs_mark 3.3 for every sync
+//! Operation by operation; checked against traces of fs_mark 3.3 for every sync
 //! method.
 
 use std::cell::RefCell;

@@ -1,7 +1,7 @@
 //! fsync-tester: how long an fsync of 1 MiB takes, once a second.
 //!
 //! The first form is Theodore Ts'o's (2009), the second (`--mason`) Chris Mason's, who added a process that dirties pages at
-//! random. Both as reference/legacy-block-layer.md 7.3 has them. The originals' loop has no end or one of its own; `-n` and
+//! random. Sources in `docs/programs.md`. The originals' loop has no end or one of its own; `-n` and
 //! `-t` set it here.
 
 use super::options::{self, Opt, flag, with};

@@ -1,6 +1,6 @@
 //! iozone's write, rewrite, read and reread of one file (tests 0 and 1).
 //!
-//! Operation by operation as reference/legacy-block-layer.md 7.1 has it, from a trace of iozone 3.489; the table is that of
+//! Operation by operation, from a trace of iozone 3.489; the table is that of
 //! the 3.3 and 3.4 versions of the time of the posts. The read test's calls are not from a trace.
 
 use super::options::{self, Opt, flag, shorten, with};

@@ -1,6 +1,6 @@
 //! tiotest: every thread writes its own file, writes into it at random, reads it, and reads in it at random.
 //!
-//! Phases and calls as reference/legacy-block-layer.md 7.4 has them for version 0.3.3; the tables are those of 0.3.3 to 0.3.5.
+//! Phases and calls of version 0.3.3; the tables are those of 0.3.3 to 0.3.5.
 
 use std::cell::RefCell;
 use std::rc::Rc;
