@@ -14,6 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 Examples:
   fairlift compare job.fio                          a fio job under noop, deadline and cfq
   fairlift compare -- --name=r --rw=randread --bs=4k --size=1g --direct=1
+  fairlift run -- iozone -s 64 -e -i 0              a program instead of a job
   fairlift devices sata7200-2009                    what the modelled disk is
   fairlift reproduce                                published measurements beside ours
 
@@ -66,9 +67,9 @@ pub struct WorkArguments {
     #[arg(value_name = "JOB")]
     pub jobs: Vec<String>,
 
-    /// fio's own options instead of a job file
-    #[arg(last = true, value_name = "FIO OPTIONS", allow_hyphen_values = true)]
-    pub fio: Vec<String>,
+    /// fio's own options instead of a job file, or programs: one word by word, or several, each in quotes
+    #[arg(last = true, value_name = "FIO OPTIONS|PROGRAM", allow_hyphen_values = true)]
+    pub behind: Vec<String>,
 
     /// Device: a preset (see 'fairlift devices') or a device file [default: sata7200-2009]
     #[arg(short, long, value_name = "NAME|FILE")]
@@ -89,6 +90,14 @@ pub struct WorkArguments {
     /// Kernel version (see 'fairlift kernels') [default: 2.6.31]
     #[arg(long, value_name = "VERSION")]
     pub kernel: Option<String>,
+
+    /// File system on the device: raw, ext3, ext4 [default: ext4 for programs behind '--' that need files, else raw]
+    #[arg(long, value_name = "NAME")]
+    pub filesystem: Option<String>,
+
+    /// Mount options: data=ordered|writeback, barrier=0|1, size_mib=N
+    #[arg(long, value_name = "OPTIONS")]
+    pub mount: Option<String>,
 
     /// Files that are only written start out sparse, as fio of 2009 left them
     #[arg(long)]
@@ -111,7 +120,12 @@ Examples:
   fairlift compare readers.fio --device fc15k --scheduler deadline,cfq,cfq:slice_idle=0
   fairlift compare readers.fio --scheduler cfq@2.6.31,cfq@2.6.34 --runtime 60
   fairlift compare -- --name=r --rw=randread --bs=4k --size=1g --direct=1 --numjobs=4
+  fairlift compare --kernel 2.6.34 -- fs_mark -S 1 -D 100 -N 1000 -s 65536 -t 1 -w 4096
+  fairlift compare readers.fio -- 'fsync-tester -n 20' 'while :; do dd if=/dev/zero of=big bs=8M count=64; sync; rm big; done'
   fairlift compare experiments/demo-readers.toml --output-format json --output demo.json
+
+Behind '--': words that begin with a '-' are fio's options; a first word without a blank starts one program, word by word; else
+each word is a whole command line. One that ends in '&' or never ends is stopped when all others have ended.
 
 The best scheduler of each column is marked with *. 'device time' is the job's part of the time the device was busy.")]
 pub struct CompareArguments {
@@ -145,6 +159,7 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
 Examples:
   fairlift run readers.fio --scheduler deadline
   fairlift run readers.fio --scheduler cfq:slice_idle=0 --output-format json   fio's JSON, as fio writes it
+  fairlift run --device san-nvram --kernel 2.6.34 -- fs_mark -S 1 -D 100 -N 1000 -s 65536 -t 1 -w 4096
   fairlift run --device flash-kd -- --name=w --rw=randwrite --bs=4k --size=1g --direct=1 --iodepth=32 --ioengine=libaio")]
 pub struct RunArguments {
     /// What to run on what.
@@ -162,7 +177,7 @@ The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]..."
     )]
     pub scheduler: String,
 
-    /// What to print; 'table' is fio's report, 'json' fio's JSON
+    /// What to print; 'table' is fio's report and what the programs print, 'json' fio's JSON
     #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
     pub output_format: Format,
 
@@ -207,7 +222,7 @@ pub enum Format {
     Table,
     /// One object; the runs in fio's own schema
     Json,
-    /// One row per case, scheduler, job and direction
+    /// One row per case, scheduler, job and direction, and per program and figure
     Csv,
 }
 

@@ -10,6 +10,8 @@ mod input;
 mod json;
 mod number;
 mod output;
+mod program_table;
+mod programs;
 mod progress;
 mod report;
 mod reproduce;

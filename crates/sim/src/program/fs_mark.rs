@@ -35,15 +35,15 @@ const NAMING_NS: u64 = 10_000;
 /// Without `-N` a subdirectory is used for so long, seconds.
 const SECONDS_PER_SUBDIRECTORY: u64 = 180;
 
-const FILES_PER_S: ProgramMetric = ProgramMetric { name: "files_per_s", unit: "files/s" };
-const FILES_PER_S_MIN: ProgramMetric = ProgramMetric { name: "files_per_s_min", unit: "files/s" };
-const FILES_PER_S_MAX: ProgramMetric = ProgramMetric { name: "files_per_s_max", unit: "files/s" };
-const FILES: ProgramMetric = ProgramMetric { name: "files", unit: "files" };
-const WRITES: ProgramMetric = ProgramMetric { name: "writes", unit: "calls" };
-const FSYNCS: ProgramMetric = ProgramMetric { name: "fsyncs", unit: "calls" };
-const OVERHEAD: ProgramMetric = ProgramMetric { name: "app_overhead_us", unit: "us" };
-const FSYNC_MEAN: ProgramMetric = ProgramMetric { name: "fsync_mean_ms", unit: "ms" };
-const FSYNC_MAX: ProgramMetric = ProgramMetric { name: "fsync_max_ms", unit: "ms" };
+const FILES_PER_S: ProgramMetric = ProgramMetric::rate("files_per_s", "rate", "files/s");
+const FILES_PER_S_MIN: ProgramMetric = ProgramMetric::rate("files_per_s_min", "slowest", "files/s");
+const FILES_PER_S_MAX: ProgramMetric = ProgramMetric::rate("files_per_s_max", "fastest", "files/s");
+const FILES: ProgramMetric = ProgramMetric::amount("files", "files", "files");
+const WRITES: ProgramMetric = ProgramMetric::amount("writes", "writes", "calls");
+const FSYNCS: ProgramMetric = ProgramMetric::amount("fsyncs", "fsyncs", "calls");
+const OVERHEAD: ProgramMetric = ProgramMetric::time("app_overhead_us", "overhead", "us");
+const FSYNC_MEAN: ProgramMetric = ProgramMetric::time("fsync_mean_ms", "fsync mean", "ms");
+const FSYNC_MAX: ProgramMetric = ProgramMetric::time("fsync_max_ms", "fsync max", "ms");
 
 /// How files reach the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

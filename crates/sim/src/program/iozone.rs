@@ -26,10 +26,10 @@ const SIZE_BYTES_MAX: u64 = 1 << 40;
 const RECORD_BYTES_MAX: u64 = 1 << 30;
 
 const METRICS: [ProgramMetric; 4] = [
-    ProgramMetric { name: "write_kib_s", unit: "KiB/s" },
-    ProgramMetric { name: "rewrite_kib_s", unit: "KiB/s" },
-    ProgramMetric { name: "read_kib_s", unit: "KiB/s" },
-    ProgramMetric { name: "reread_kib_s", unit: "KiB/s" },
+    ProgramMetric::rate("write_kib_s", "write", "KiB/s"),
+    ProgramMetric::rate("rewrite_kib_s", "rewrite", "KiB/s"),
+    ProgramMetric::rate("read_kib_s", "read", "KiB/s"),
+    ProgramMetric::rate("reread_kib_s", "reread", "KiB/s"),
 ];
 /// Widths of the table's columns after size and record: write, rewrite, read, reread.
 const WIDTHS: [usize; 4] = [8, 8, 9, 9];

@@ -97,11 +97,7 @@ impl Programs {
                 started_ns: printed.started_ns.unwrap_or(now_ns),
                 ended_ns: printed.ended_ns.unwrap_or(now_ns),
                 text: printed.text,
-                metrics: printed
-                    .metrics
-                    .into_iter()
-                    .map(|(metric, value)| (metric.name.to_owned(), value, metric.unit))
-                    .collect(),
+                figures: printed.figures,
                 error: printed.failure.map(|f| format!("{}: {f}", spec.program.name())),
             }
         };
