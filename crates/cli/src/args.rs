@@ -176,14 +176,15 @@ The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]..."
 #[command(after_help = "\
 Examples:
   fairlift reproduce                                  all experiments
-  fairlift reproduce v10-test2-vanilla                one, by name
+  fairlift reproduce goyal-test2-vanilla              one, by name
+  fairlift reproduce moyer                            a group: all whose names start with moyer-
   fairlift reproduce mine.toml                        one of your own
   fairlift reproduce --output docs/experiments.md     as a page
 
 Names are looked for in ./experiments, then among those compiled into the program. Exit code 1 means that a figure is not
 reproduced which the experiment does not list as known to differ.")]
 pub struct ReproduceArguments {
-    /// Experiments: names or scenario files; none means all
+    /// Experiments: names, groups (the part of a name before a dash) or scenario files; none means all
     #[arg(value_name = "NAME|FILE")]
     pub experiments: Vec<String>,
 

@@ -107,7 +107,8 @@ pub fn run(setup: &Setup<'_>, progress: &mut dyn FnMut(u64)) -> Result<RunResult
     let device = setup.device.build(setup.seed);
     let program_tasks: usize = setup.programs.iter().map(|p| p.program.tasks()).sum();
     let contexts = expansion.processes.len() + program_tasks + DAEMONS;
-    let config = setup.rules.queue_config(device.limits(), contexts);
+    let mut config = setup.rules.queue_config(device.limits(), contexts);
+    config.nomerges = setup.scheduler.nomerges(setup.rules);
     let elevator = setup.scheduler.build(&config.elevator(), setup.rules.profile);
     let kernel = Kernel::new(setup.rules.clone(), setup.memory, setup.filesystem, device.limits().sectors);
     let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);

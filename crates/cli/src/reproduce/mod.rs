@@ -152,7 +152,7 @@ fn judged(scenario: &Scenario, runs: &[Vec<RunResult>]) -> Vec<Row> {
             .map(|(run, _)| run)
     };
     let row = |published: &Published| Row {
-        cells: published.cells(|case| run_of(case, &published.scheduler)),
+        cells: published.cells(run_of),
         published: published.clone(),
     };
     scenario.published.iter().map(row).collect()

@@ -38,6 +38,8 @@ const SECONDS_PER_SUBDIRECTORY: u64 = 180;
 const FILES_PER_S: ProgramMetric = ProgramMetric { name: "files_per_s", unit: "files/s" };
 const FILES_PER_S_MIN: ProgramMetric = ProgramMetric { name: "files_per_s_min", unit: "files/s" };
 const FILES_PER_S_MAX: ProgramMetric = ProgramMetric { name: "files_per_s_max", unit: "files/s" };
+/// Of one thread, everything in its loop included.
+const FILE_TIME: ProgramMetric = ProgramMetric { name: "file_ms", unit: "ms" };
 const FILES: ProgramMetric = ProgramMetric { name: "files", unit: "files" };
 const WRITES: ProgramMetric = ProgramMetric { name: "writes", unit: "calls" };
 const FSYNCS: ProgramMetric = ProgramMetric { name: "fsyncs", unit: "calls" };
@@ -194,6 +196,7 @@ impl Program for FsMark {
             FILES_PER_S,
             FILES_PER_S_MIN,
             FILES_PER_S_MAX,
+            FILE_TIME,
             FILES,
             WRITES,
             FSYNCS,
@@ -235,6 +238,8 @@ impl FsMark {
             set(FILES_PER_S, rates.iter().sum::<f64>() / rates.len() as f64);
             set(FILES_PER_S_MIN, rates.iter().copied().fold(f64::INFINITY, f64::min));
             set(FILES_PER_S_MAX, rates.iter().copied().fold(0.0, f64::max));
+            let file_ms = rates.iter().map(|rate| self.threads as f64 * 1e3 / rate);
+            set(FILE_TIME, file_ms.sum::<f64>() / rates.len() as f64);
             set(FILES, count as f64);
             set(WRITES, all.calls[Call::Write as usize].count() as f64);
             set(FSYNCS, all.calls[Call::Fsync as usize].count() as f64);
