@@ -33,10 +33,10 @@ const METRICS: [ProgramMetric; 4] = [
 ];
 /// The same as times.
 const TIMES: [ProgramMetric; 4] = [
-    ProgramMetric { name: "write_ms", unit: "ms" },
-    ProgramMetric { name: "rewrite_ms", unit: "ms" },
-    ProgramMetric { name: "read_ms", unit: "ms" },
-    ProgramMetric { name: "reread_ms", unit: "ms" },
+    ProgramMetric::time("write_ms", "write", "ms"),
+    ProgramMetric::time("rewrite_ms", "rewrite", "ms"),
+    ProgramMetric::time("read_ms", "read", "ms"),
+    ProgramMetric::time("reread_ms", "reread", "ms"),
 ];
 /// Widths of the table's columns after size and record: write, rewrite, read, reread.
 const WIDTHS: [usize; 4] = [8, 8, 9, 9];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fairlift_core::IoPrio;
 
 use super::process::Console;
-use super::{Process, Program, ProgramMetric};
+use super::{Figure, Process, Program, ProgramMetric};
 use crate::engine::Simulation;
 use crate::kernel::{Layout, NoSpace};
 use crate::result::ProgramResult;
@@ -78,7 +78,7 @@ pub fn spawn(simulation: &mut Simulation, specs: &[ProgramSpec], seed: u64) -> R
                     out.fail(failure);
                     break;
                 }
-                means.add(&out.printed().metrics);
+                means.add(&out.printed().figures);
             }
             if repeat > 1 {
                 means.figures().for_each(|(metric, mean)| out.set(metric, mean));
@@ -103,9 +103,9 @@ struct Means {
 }
 
 impl Means {
-    fn add(&mut self, figures: &[(ProgramMetric, f64)]) {
+    fn add(&mut self, figures: &[Figure]) {
         self.runs += 1.0;
-        for (metric, value) in figures {
+        for Figure { metric, value } in figures {
             match self.sums.iter_mut().find(|(m, _)| m == metric) {
                 Some((_, sum)) => *sum += value,
                 None => self.sums.push((*metric, *value)),
