@@ -132,6 +132,7 @@ pub fn spawn(
             reports.0.borrow_mut()[number].1 = task.result;
             done.raise(&sys);
         });
+        simulation.with_machine(|m| m.set_name(id, &job.name));
         results.0.borrow_mut().push((id, initial));
     }
     Ok(results)
@@ -463,7 +464,7 @@ impl Process {
             };
             self.pace.issued(io.direction, io.bytes);
             let started = sys.now();
-            sys.sleep(sys.cpu_per_io_ns()).await;
+            sys.compute(sys.cpu_per_io_ns()).await;
             self.transfer(sys, &io).await;
             self.record(
                 &InFlight {
@@ -567,7 +568,7 @@ impl Process {
     async fn submit(&mut self, sys: &Sys, io: &FileIo) {
         self.pace.issued(io.direction, io.bytes);
         let started = sys.now();
-        sys.sleep(sys.cpu_per_io_ns()).await;
+        sys.compute(sys.cpu_per_io_ns()).await;
         let ioprio = self.command_priority(io.direction, io.bytes);
         let submitted = sys.submit_direct(io.direct(ioprio, self.syncs(io))).await;
         let Some(op) = self.end_on_error(submitted) else { return };
@@ -631,7 +632,7 @@ impl Process {
 
     async fn sync(&mut self, sys: &Sys, file: FileId, data_only: bool) {
         let started = sys.now();
-        sys.sleep(sys.cpu_per_io_ns()).await;
+        sys.compute(sys.cpu_per_io_ns()).await;
         sys.sync_file(file, data_only).await;
         if sys.now() >= self.result.started_ns {
             self.result.sync.record(sys.now() - started);

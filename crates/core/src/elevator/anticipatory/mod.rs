@@ -698,6 +698,10 @@ impl Elevator for Anticipatory {
         self.tasks[task].is_alive = false;
     }
 
+    fn idling_for(&self) -> Option<ContextId> {
+        self.awaited.filter(|_| matches!(self.wait, Wait::Next { .. })).map(ContextId::from_index)
+    }
+
     fn tunables(&self) -> &'static [Tunable] {
         TUNABLES
     }
