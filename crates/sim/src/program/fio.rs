@@ -13,6 +13,7 @@ use fairlift_fio::{Direction, ExitWhat, Expansion, FileInfo, Job, OpenSync};
 use super::pace::{Pace, Turn};
 use fairlift_core::collections::Id;
 
+use crate::anatomy::Call;
 use crate::engine::{Machine, OpDone, Signal, Simulation, Sys, TaskId};
 use crate::kernel::{Advice, DirectIo, Errno, FileId, Layout, NoSpace, ReadaheadState};
 use crate::result::JobResult;
@@ -498,6 +499,9 @@ impl Process {
 
     /// One synchronous I/O.
     async fn transfer(&mut self, sys: &Sys, io: &FileIo) {
+        if self.syncs(io) {
+            sys.begin_call(Call::SyncWrite);
+        }
         match (self.job.submission.direct, io.direction) {
             (false, Direction::Read) => {
                 let mut ra = self.readahead[io.slot];
@@ -516,6 +520,7 @@ impl Process {
         }
         if self.syncs(io) {
             sys.sync_file(io.file, self.job.durability.open_sync == OpenSync::DataSync).await;
+            sys.end_call();
         }
     }
 

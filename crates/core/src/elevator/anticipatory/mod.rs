@@ -699,7 +699,9 @@ impl Elevator for Anticipatory {
     }
 
     fn idling_for(&self) -> Option<ContextId> {
-        self.awaited.filter(|_| matches!(self.wait, Wait::Next { .. })).map(ContextId::from_index)
+        let awaited = self.awaited.filter(|_| matches!(self.wait, Wait::Next { .. }))?;
+        let departed = self.tasks.len() - 1;
+        Some(if awaited == departed { ContextId::OVERFLOW } else { ContextId::from_index(awaited) })
     }
 
     fn tunables(&self) -> &'static [Tunable] {
