@@ -103,6 +103,10 @@ pub struct WorkArguments {
     #[arg(long)]
     pub fresh_files: bool,
 
+    /// Say why it took as long as it did: each fsync by round trips, what the device's time went to, the slowest requests
+    #[arg(long)]
+    pub explain: bool,
+
     /// Simulate so many runs at a time [default: number of processors]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<usize>,

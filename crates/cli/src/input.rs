@@ -53,6 +53,7 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String]) -> Result<Scenario,
     }
     scenario.seed = work.seed.unwrap_or(scenario.seed);
     scenario.fresh_files |= work.fresh_files;
+    scenario.explain = work.explain;
     if let Some(text) = &work.runtime {
         scenario.runtime_ns = Some(runtime_us(text)? * 1000);
     }
@@ -138,6 +139,7 @@ fn of_jobs(parsed: Parsed, sources: &[Source], name: &str) -> Result<Scenario, F
         seed: 1,
         runtime_ns: None,
         fresh_files: false,
+        explain: false,
         groups: Vec::new(),
         cases: vec![case],
         published: Vec::new(),

@@ -1,5 +1,6 @@
 //! The comparison for programs: every run with fio's own report in it.
 
+use fairlift_sim::anatomy::Anatomy;
 use fairlift_sim::engine::Outcome;
 use fairlift_sim::result::{ProgramResult, RunResult};
 use fairlift_sim::scenario::{Case, Scenario};
@@ -31,6 +32,8 @@ struct Run {
     job_device_time: Vec<DeviceTime>,
     fio: Report,
     programs: Vec<Program>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Anatomy>,
     block: Block,
 }
 
@@ -93,7 +96,8 @@ pub fn comparison(scenario: &Scenario, runs: &[Vec<RunResult>]) -> String {
 /// fio's own report of one run; what fio has no place for stands beside its keys, as `fairlift`.
 pub fn fio(case: &Case, run: &RunResult) -> String {
     let programs: Vec<Program> = run.programs.iter().map(Program::of).collect();
-    let fairlift = (!programs.is_empty()).then_some(Beside { programs });
+    let explain = run.explanation.clone();
+    let fairlift = (!programs.is_empty() || explain.is_some()).then_some(Beside { programs, explain });
     text(&WithMore { fio: fio_json::report(case, run), fairlift })
 }
 
@@ -108,6 +112,8 @@ struct WithMore {
 #[derive(Serialize)]
 struct Beside {
     programs: Vec<Program>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Anatomy>,
 }
 
 /// An object, indented, with a final newline.
@@ -161,6 +167,7 @@ impl Run {
             job_device_time: run.jobs().iter().map(device_time).collect(),
             fio: fio_json::report(case, run),
             programs: run.programs.iter().map(Program::of).collect(),
+            explain: run.explanation.clone(),
             block: Block {
                 bios: block.bios,
                 merges: block.merged,

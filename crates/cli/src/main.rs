@@ -4,6 +4,7 @@ mod args;
 mod catalog;
 mod csv;
 mod error;
+mod explain;
 mod fio_json;
 mod grid;
 mod input;
@@ -86,7 +87,7 @@ fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
     }
     let runs = simulate(&scenario, arguments.work.threads)?;
     let text = match arguments.output_format {
-        Format::Table => report::report(&scenario, &runs),
+        Format::Table => report::report(&scenario, &runs, output.style()),
         Format::Json => json::fio(&scenario.cases[0], &runs[0][0]),
         Format::Csv => csv::csv(&scenario, &runs),
     };

@@ -41,6 +41,8 @@ pub struct Setup<'a> {
     pub runtime_ns: Option<u64>,
     /// See [`fio::Options::fresh_files`].
     pub fresh_files: bool,
+    /// Record why requests and calls take as long as they do ([`crate::anatomy`]).
+    pub explain: bool,
 }
 
 /// Why a run did not come to an end.
@@ -112,6 +114,9 @@ pub fn run(setup: &Setup<'_>, progress: &mut dyn FnMut(u64)) -> Result<RunResult
     let elevator = setup.scheduler.build(&config.elevator(), setup.rules.profile);
     let kernel = Kernel::new(setup.rules.clone(), setup.memory, setup.filesystem, device.limits().sectors);
     let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);
+    if setup.explain {
+        simulation.with_machine(crate::engine::Machine::start_anatomy);
+    }
     kernel::start_daemons(&mut simulation);
     let options = fio::Options { fresh_files: setup.fresh_files, entropy: setup.seed };
     let results = fio::spawn(&mut simulation, &jobs, &expansion, &options)?;
@@ -142,6 +147,7 @@ pub fn run(setup: &Setup<'_>, progress: &mut dyn FnMut(u64)) -> Result<RunResult
         duration_ns,
         device_busy_ns,
         outcome,
+        explanation: simulation.with_machine(crate::engine::Machine::take_anatomy),
     })
 }
 

@@ -83,6 +83,8 @@ pub struct Scenario {
     pub runtime_ns: Option<u64>,
     /// Files that are only written start sparse.
     pub fresh_files: bool,
+    /// Record why requests and calls take as long as they do.
+    pub explain: bool,
     /// Group tree; kept for the group layer, not scheduled by yet.
     pub groups: Vec<Group>,
     /// What runs, by case.

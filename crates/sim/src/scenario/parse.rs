@@ -234,6 +234,7 @@ impl Reader<'_> {
             seed: file.seed.unwrap_or(1),
             runtime_ns,
             fresh_files: file.fresh_files,
+            explain: false,
             groups: file.group,
             cases,
             published,

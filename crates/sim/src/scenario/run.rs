@@ -107,6 +107,7 @@ fn one(scenario: &Scenario, run: usize, progress: &dyn Progress) -> Result<RunRe
         seed: scenario.seed,
         runtime_ns: scenario.runtime_ns,
         fresh_files: scenario.fresh_files,
+        explain: scenario.explain,
     };
     lab::run(&setup, &mut |ns| progress.at(run, ns))
 }

@@ -6,6 +6,7 @@ use fairlift_core::Flags;
 
 use super::ordered::Ordered;
 use super::{Tid, Transaction, changed, handle};
+use crate::anatomy::{Cause, Step, Why};
 use crate::engine::{Machine, Sys};
 use crate::kernel::FsKind;
 
@@ -24,9 +25,9 @@ pub(crate) async fn commit_thread(sys: Sys) {
         ext.journal.thread = Some(sys.task);
     }
     loop {
-        sys.wait(|machine, _| is_due(machine).then_some(())).await;
+        sys.wait(Why::Because(Cause::Unasked), |machine, _| is_due(machine).then_some(())).await;
         let switch_ns = sys.machine.borrow().kernel.rules.switch_ns;
-        sys.sleep(switch_ns).await;
+        sys.pause(switch_ns, Why::SWITCH).await;
         sys.commit().await;
     }
 }
@@ -41,13 +42,19 @@ fn is_due(machine: &Machine) -> bool {
 
 impl Sys {
     async fn commit(&self) {
+        self.step(Step::Superblock);
         self.name_log_start().await;
+        self.step(Step::Commit);
         self.lock_transaction().await;
         let started = self.now();
         let (tid, data, flags) = self.seal_transaction();
+        self.step(Step::OrderedData);
         self.write_ordered(&data, flags.data).await;
+        self.step(Step::JournalBody);
         self.write_body(tid, flags.body).await;
+        self.step(Step::CommitBlock);
         self.write_record(tid, flags.record).await;
+        self.step(Step::Commit);
         self.finish_commit(started);
     }
 
@@ -66,7 +73,7 @@ impl Sys {
 
     /// Let nobody join any more, and wait until all operations have ended.
     async fn lock_transaction(&self) {
-        self.wait(|machine, task| {
+        self.wait(Why::Because(Cause::Handles), |machine, task| {
             let journal = &mut machine.kernel.ext.as_mut()?.journal;
             let Some(running) = &mut journal.running else { return Some(()) };
             running.locked = true;
