@@ -115,6 +115,8 @@ fn of_jobs(parsed: Parsed, sources: &[Source], name: &str) -> Result<Scenario, F
         name: String::new(),
         jobs: parsed.jobs,
         programs: Vec::new(),
+        replaying: None,
+        device: None,
         global_options: parsed.global_options,
     };
     Ok(Scenario {

@@ -11,6 +11,7 @@ mod iozone;
 mod options;
 mod pace;
 mod process;
+pub mod replay;
 mod shell;
 mod small;
 mod spawn;

@@ -287,6 +287,8 @@ impl Reader<'_> {
                 name: name.clone(),
                 jobs: parsed.jobs,
                 programs,
+                replaying: None,
+                device: None,
                 global_options: parsed.global_options,
             });
         }
