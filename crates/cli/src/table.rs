@@ -44,9 +44,10 @@ fn head(scenario: &Scenario, runs: &[Vec<RunResult>], style: Style) -> String {
     for line in wrapped(&scenario.title, WIDTH) {
         let _ = writeln!(out, "{}", style.bold(&line));
     }
+    let own: Vec<&str> = scenario.cases.iter().filter_map(|c| Some(c.device.as_ref()?.name())).collect();
+    let device = if own.is_empty() { scenario.device.name().to_owned() } else { own.join(" and ") };
     let facts = format!(
-        "device {}, Linux {}, seed {}; {simulated} simulated",
-        scenario.device.name(),
+        "device {device}, Linux {}, seed {}; {simulated} simulated",
         scenario.rules.version,
         scenario.seed
     );

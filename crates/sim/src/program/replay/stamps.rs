@@ -32,10 +32,11 @@ impl WholeSeconds {
     fn spread_out(&mut self, add: &mut impl FnMut(Arrival)) {
         let count = self.held.len() as u64;
         self.seconds += 1;
-        for (arrival, index) in self.held.drain(..).zip(0u64..) {
+        for (mut arrival, index) in self.held.drain(..).zip(0u64..) {
             let part_ns = (u128::from(index) * u128::from(SECOND_NS) / u128::from(count.max(1))) as u64;
             self.spread += u64::from(part_ns > 0);
-            add(Arrival { at_ns: arrival.at_ns.saturating_add(part_ns), ..arrival });
+            arrival.at_ns = arrival.at_ns.saturating_add(part_ns);
+            add(arrival);
         }
     }
 
