@@ -45,7 +45,7 @@ pub struct InspectArguments {
     #[command(flatten)]
     pub read: ReadArguments,
 
-    /// Print every message of the trace (an elevator's notes), too
+    /// Print every message of the trace (an elevator's notes) above the table
     #[arg(long)]
     pub notes: bool,
 

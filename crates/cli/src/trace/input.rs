@@ -64,11 +64,6 @@ impl Input {
         &self.reader
     }
 
-    /// What the trace is called.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// The next event.
     pub fn next(&mut self) -> Result<Option<Event>, Failure> {
         let event = self.reader.next().transpose().map_err(|e| failure(&e, self.keep_going))?;
