@@ -1,8 +1,11 @@
 //! The command line: what can be asked, with help and examples.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::trace::args::{CaptureArguments, ConvertArguments, InspectArguments, ReplayArguments};
 
 /// Compare block I/O schedulers on the jobs and disks you have.
 #[derive(Debug, Parser)]
@@ -17,6 +20,8 @@ Examples:
   fairlift run -- iozone -s 64 -e -i 0              a program instead of a job
   fairlift devices sata7200-2009                    what the modelled disk is
   fairlift reproduce                                published measurements beside ours
+  fairlift inspect sda                              a blktrace: who, what, where the time went
+  fairlift replay sda --timing closed               the same I/O on another disk, under each scheduler
 
 Exit code: 0 done, 1 a published figure was not reproduced, 2 wrong input, 70 a fault in fairlift."
 )]
@@ -24,6 +29,20 @@ pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The arguments of this process. `--timing scaled 2` may be two words.
+pub fn parse() -> Arguments {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|command| command == "replay")
+        && let Some(at) = words.windows(2).position(|pair| pair[0] == "--timing" && pair[1] == "scaled")
+        && words.get(at + 2).and_then(|word| word.to_str()).is_some_and(|word| word.parse::<f64>().is_ok())
+    {
+        let factor = words.remove(at + 2);
+        words[at + 1].push("=");
+        words[at + 1].push(factor);
+    }
+    Arguments::parse_from(words)
 }
 
 /// What to do.
@@ -51,6 +70,14 @@ Examples:
     Kernels,
     /// Run experiments and print published figures beside ours
     Reproduce(ReproduceArguments),
+    /// Replay a block trace under several schedulers
+    Replay(ReplayArguments),
+    /// Show who did what in a block trace, and where the time went
+    Inspect(InspectArguments),
+    /// Convert a block trace from one format to another
+    Convert(ConvertArguments),
+    /// Record the block I/O of this machine (Linux, as root)
+    Capture(CaptureArguments),
 }
 
 /// A thing to show.
@@ -114,6 +141,11 @@ pub struct WorkArguments {
     /// Refuse job files with options that fairlift would ignore
     #[arg(long)]
     pub strict: bool,
+
+    /// Write what the block layer did to this file, as a trace: .blktrace .bin .blkparse .iolog .csv .json (Perfetto); of
+    /// several runs each to its own, FILE's name with case and scheduler in it
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
 }
 
 /// `fairlift compare`.
@@ -242,7 +274,8 @@ pub enum PageFormat {
     Markdown,
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
+/// A number of threads.
+pub fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n @ 1..=1024) => Ok(n),
         _ => Err("1 to 1024 are possible".to_owned()),

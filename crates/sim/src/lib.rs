@@ -8,6 +8,7 @@ pub mod engine;
 pub mod kernel;
 pub mod lab;
 pub mod program;
+pub mod recording;
 pub mod result;
 pub mod scenario;
 pub mod scheduler;
