@@ -59,7 +59,8 @@ fn job_rows(out: &mut String, case: &str, run: &RunResult, job: &JobResult) {
     }
 }
 
-fn quoted(field: &str) -> String {
+/// A field, in quotes where it needs them.
+pub fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {

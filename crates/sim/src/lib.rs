@@ -11,3 +11,4 @@ pub mod result;
 pub mod scenario;
 pub mod scheduler;
 pub mod stats;
+pub mod validate;

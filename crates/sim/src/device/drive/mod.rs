@@ -263,7 +263,8 @@ impl Drive {
             ReadAhead::NextTrack => {
                 let track_end = layout.track_end(end);
                 let from_before = self.segments.get(segment).first < layout.track_first(end);
-                if from_before && track_end < sectors { layout.track_end(track_end) } else { track_end }
+                let follows = from_before && track_end < sectors;
+                at_most.min(if follows { layout.track_end(track_end) } else { track_end })
             }
         };
         limit.min(sectors)

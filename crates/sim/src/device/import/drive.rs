@@ -194,8 +194,8 @@ fn defects(slips: &mut String, remaps: &mut String, zone: &Block, number_of_zone
 
 fn buffer(out: &mut String, disk: &Block, notes: &mut Vec<String>) -> Result<(), SpecError> {
     let until = disk.whole("Buffer continuous read", 0, 4)? as usize;
-    // Over the track's or the next track's end only the layout decides.
-    let most = if until == 4 { 0 } else { disk.whole("Maximum read-ahead (blks)", 0, COUNT_MAX)? };
+    // "Regardless of all other prefetch parameters", says the manual.
+    let most = disk.whole("Maximum read-ahead (blks)", 0, COUNT_MAX)?;
     let over = disk.number("Read-ahead over requested", -1.0, 1.0)?;
     let _ = writeln!(out, "[read_ahead]\nuntil = \"{}\"\nsectors_max = {most}", READ_AHEAD[until]);
     let _ = writeln!(out, "over_request = {}", over != 0.0);
@@ -300,10 +300,7 @@ fn bus(out: &mut String, disk: &Block, tree: &Tree, notes: &mut Vec<String>) -> 
     if block_ms == 0.0 {
         notes.push("no transfer time over the bus here; the .parv file of the system may have it".into());
     }
-    let mut high_water = disk.number("High (read) water mark", 0.0, 1.0)?;
-    if disk.switch("Hold bus entire read xfer")? && high_water == 0.0 {
-        high_water = 0.0; // the bus is taken with the first block and kept
-    }
+    let high_water = disk.number("High (read) water mark", 0.0, 1.0)?;
     let _ = writeln!(out, "\n[bus]\nblock_ms = {block_ms}\nhigh_water = {high_water}");
     let _ = writeln!(out, "high_water_of_request = {}", disk.switch("Set watermark by reqsize")?);
     let _ = writeln!(out, "partial_at_once = {}", disk.switch("Immed transfer partial hit")?);
