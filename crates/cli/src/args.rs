@@ -57,8 +57,9 @@ pub enum Command {
 Examples:
   fairlift devices                  all presets
   fairlift devices flash-kd         one of them, with every parameter
-  fairlift devices mine.toml        a device file of your own, checked")]
-    Devices(NameArguments),
+  fairlift devices mine.toml        a device file of your own, checked
+  fairlift devices import x.parv    a device file from DiskSim's files of a measured drive")]
+    Devices(DevicesArguments),
     /// List the schedulers, or show one with its tunables
     #[command(after_help = "\
 Examples:
@@ -78,6 +79,8 @@ Examples:
     Convert(ConvertArguments),
     /// Record the block I/O of this machine (Linux, as root)
     Capture(CaptureArguments),
+    /// Replay a measured trace on modelled devices and score them
+    Validate(ValidateArguments),
 }
 
 /// A thing to show.
@@ -85,6 +88,101 @@ Examples:
 pub struct NameArguments {
     /// Show this one
     pub name: Option<String>,
+}
+
+/// `fairlift devices`.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct DevicesArguments {
+    /// Show this one
+    pub name: Option<String>,
+
+    /// What else to do.
+    #[command(subcommand)]
+    pub action: Option<DevicesAction>,
+}
+
+/// What else to do with devices.
+#[derive(Debug, Subcommand)]
+pub enum DevicesAction {
+    /// Make a device file from DiskSim's files of a measured drive
+    Import(ImportArguments),
+}
+
+/// `fairlift devices import`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  fairlift devices import atlas10k.parv --output atlas10k.toml
+  fairlift compare job.fio --device atlas10k.toml
+
+Give the system's file (.parv), where the bus stands, or the drive's own (.diskspecs). Layout (.model) and seek curve (.seek)
+are found through it. What cannot be taken over is a warning, and a note in the device file.")]
+pub struct ImportArguments {
+    /// DiskSim's .parv or .diskspecs file
+    pub file: PathBuf,
+
+    /// The drive, when the file describes several
+    #[arg(long, value_name = "NAME")]
+    pub disk: Option<String>,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `fairlift validate`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  fairlift validate atlas10k.toml --trace atlas10k.trace.xz
+  fairlift validate atlas10k.parv sata7200-2009 --trace atlas10k.trace.xz --plot cdf.svg
+  fairlift validate mine.toml --trace sda.blktrace.0 --timing open --output-format json
+
+The trace must have response times: DiskSim's validation traces, blktrace (issue to completion), MSR, SYSTOR '17 and others.
+The score is DiskSim's: the root mean square of the horizontal distance between the distributions of measured and simulated
+response times.")]
+pub struct ValidateArguments {
+    /// Devices: presets, device files, or DiskSim's .parv and .diskspecs files
+    #[arg(value_name = "DEVICE", required = true)]
+    pub devices: Vec<String>,
+
+    /// The measured trace; .gz, .xz, .zst and .bz2 are read directly
+    #[arg(long, value_name = "TRACE")]
+    pub trace: String,
+
+    /// The trace's format, if it is not found out
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
+
+    /// Skip faulty records
+    #[arg(long)]
+    pub keep_going: bool,
+
+    /// When requests come [default: closed if none comes before the one before it is done, else open]
+    #[arg(long, value_enum, value_name = "TIMING")]
+    pub timing: Option<TimingChoice>,
+
+    /// What to print; csv lists every request
+    #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
+    pub output_format: Format,
+
+    /// Draw the distributions to this file, .svg or .png
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// When requests of a trace come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TimingChoice {
+    /// As long after the completion before as in the trace
+    Closed,
+    /// At the recorded times
+    Open,
 }
 
 /// What to run on what.

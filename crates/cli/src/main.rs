@@ -7,6 +7,7 @@ mod error;
 mod explain;
 mod fio_json;
 mod grid;
+mod import;
 mod input;
 mod json;
 mod number;
@@ -19,11 +20,12 @@ mod reproduce;
 mod style;
 mod table;
 mod trace;
+mod validate;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use args::{Arguments, Command, CompareArguments, Format, RunArguments};
+use args::{Arguments, Command, CompareArguments, DevicesAction, Format, RunArguments};
 use error::Failure;
 use fairlift_sim::result::RunResult;
 use fairlift_sim::scenario::{Scenario, run_all_recorded};
@@ -53,7 +55,11 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match arguments.command {
         Command::Compare(arguments) => compare(&arguments)?,
         Command::Run(arguments) => run_one(&arguments)?,
-        Command::Devices(arguments) => output::print(&catalog::devices(arguments.name.as_deref())?)?,
+        Command::Devices(arguments) => match arguments.action {
+            Some(DevicesAction::Import(arguments)) => import::import(&arguments)?,
+            None => output::print(&catalog::devices(arguments.name.as_deref())?)?,
+        },
+        Command::Validate(arguments) => validate::validate(&arguments)?,
         Command::Schedulers(arguments) => output::print(&catalog::schedulers(arguments.name.as_deref())?)?,
         Command::Kernels => output::print(&catalog::kernels())?,
         Command::Reproduce(arguments) => return reproduce::reproduce(&arguments),

@@ -13,3 +13,4 @@ pub mod result;
 pub mod scenario;
 pub mod scheduler;
 pub mod stats;
+pub mod validate;
