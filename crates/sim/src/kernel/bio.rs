@@ -99,7 +99,7 @@ impl Sys {
     }
 
     /// Submit one bio, waiting for a request slot if need be.
-    async fn submit_bio(&self, op: OpId, bio: Bio) {
+    pub(crate) async fn submit_bio(&self, op: OpId, bio: Bio) {
         let mut again = false;
         self.wait(Why::Because(Cause::Slot), |machine, task| {
             let now = machine.now();

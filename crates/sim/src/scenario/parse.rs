@@ -300,6 +300,8 @@ impl Reader<'_> {
                 name: name.clone(),
                 jobs: parsed.jobs,
                 programs,
+                replaying: None,
+                device: None,
                 global_options: parsed.global_options,
             });
         }

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use fairlift_core::Flags;
 
+use crate::anatomy::Why;
 use crate::engine::{Machine, Sys};
 use crate::kernel::buffered::Which;
 use crate::kernel::files::FileId;
@@ -70,7 +71,7 @@ impl Sys {
     /// Wait for the file's writes that began before number `under_way`, and for those of `runs` that are under way now.
     async fn wait_for_pages_written(&self, file: FileId, runs: &[Range<u64>], under_way: u64) {
         let now = self.machine.borrow().kernel.cache.next_write();
-        self.wait(|machine, task| {
+        self.wait(Why::Io, |machine, task| {
             let cache = &mut machine.kernel.cache;
             cache.wait_pages_written(file, runs, under_way..now, task).then_some(())
         })
