@@ -48,8 +48,7 @@ fn head(scenario: &Scenario, runs: &[Vec<RunResult>], style: Style) -> String {
     let device = if own.is_empty() { scenario.device.name().to_owned() } else { own.join(" and ") };
     let facts = format!(
         "device {device}, Linux {}, seed {}; {simulated} simulated",
-        scenario.rules.version,
-        scenario.seed
+        scenario.rules.version, scenario.seed
     );
     for line in wrapped(&facts, WIDTH) {
         out.push_str(&line);

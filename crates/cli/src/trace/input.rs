@@ -80,7 +80,8 @@ impl Input {
         self.bar.finish_and_clear();
         let skipped = self.reader.skipped();
         if skipped.faults > 0 {
-            let records = if skipped.faults == 1 { "1 fault".to_owned() } else { format!("{} faults", skipped.faults) };
+            let records =
+                if skipped.faults == 1 { "1 fault".to_owned() } else { format!("{} faults", skipped.faults) };
             warn(&format!("{}: {records} left out ({} bytes passed over)", self.name, skipped.bytes));
             skipped.first.iter().take(FAULTS_TOLD).for_each(|fault| warn(&fault.to_string()));
         }

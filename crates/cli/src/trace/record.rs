@@ -1,8 +1,8 @@
 //! `--trace FILE`: what the block layer of each run did.
 
-use std::sync::{Mutex, PoisonError};
 use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use fairlift_sim::recording::Recording;
 use fairlift_sim::scenario::{Recorders, Scenario};
@@ -70,7 +70,8 @@ impl Recorders for Traces {
 
 /// A file name for each run: with the case and the scheduler in it, where there are several, before the ending.
 fn names(scenario: &Scenario, path: &str) -> Vec<String> {
-    let (folder, file) = path.rsplit_once('/').map_or(("", path), |(_, file)| (&path[..path.len() - file.len()], file));
+    let (folder, file) =
+        path.rsplit_once('/').map_or(("", path), |(_, file)| (&path[..path.len() - file.len()], file));
     let at = file.find(".blktrace").or_else(|| file.rfind('.')).unwrap_or(file.len());
     let (stem, ending) = file.split_at(at);
     let mut all: Vec<String> = Vec::new();

@@ -54,7 +54,9 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     if let Some(first) = devices.first() {
         scenario.device = first.clone();
     }
-    if let Some(twice) = devices.iter().enumerate().find(|(i, d)| devices[..*i].iter().any(|e| e.name() == d.name())) {
+    if let Some(twice) =
+        devices.iter().enumerate().find(|(i, d)| devices[..*i].iter().any(|e| e.name() == d.name()))
+    {
         return Err(Failure::new(format!("device '{}' is given twice", twice.1.name())).at("--device"));
     }
     let (trace, format) = load(arguments)?;

@@ -145,7 +145,8 @@ fn one(
         fresh_files: scenario.fresh_files,
     };
     let mut recording = recorders.begin(run);
-    let result = lab::run_with(&setup, case.replaying.as_ref(), &mut recording, &mut |ns| progress.at(run, ns));
+    let result =
+        lab::run_with(&setup, case.replaying.as_ref(), &mut recording, &mut |ns| progress.at(run, ns));
     if let Some(recording) = recording {
         recorders.end(run, recording);
     }

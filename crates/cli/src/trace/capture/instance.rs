@@ -59,13 +59,17 @@ impl Instance {
             if let Some(device) = device
                 && !WITHOUT_DEVICE.contains(event)
             {
-                instance.write(&format!("events/block/{event}/filter"), &format!("dev == {}", device.kernel_number()))?;
+                instance.write(
+                    &format!("events/block/{event}/filter"),
+                    &format!("dev == {}", device.number().0),
+                )?;
             }
             instance.write(&format!("events/block/{event}/enable"), "1")?;
             enabled += 1;
         }
         if enabled == 0 {
-            return Err(Failure::new("this kernel has no block events").help("it was built without CONFIG_BLK_DEV_IO_TRACE or tracepoints"));
+            return Err(Failure::new("this kernel has no block events")
+                .help("it was built without CONFIG_BLK_DEV_IO_TRACE or tracepoints"));
         }
         Ok(instance)
     }
@@ -91,7 +95,8 @@ impl Instance {
         let stats = cpus.filter_map(|cpu| fs::read_to_string(cpu.ok()?.path().join("stats")).ok());
         let lost = |text: String| -> u64 {
             let values = text.lines().filter_map(|line| {
-                let value = line.strip_prefix("overrun: ").or_else(|| line.strip_prefix("dropped events: "))?;
+                let value =
+                    line.strip_prefix("overrun: ").or_else(|| line.strip_prefix("dropped events: "))?;
                 value.trim().parse::<u64>().ok()
             });
             values.sum()
@@ -101,8 +106,11 @@ impl Instance {
 
     fn write(&self, file: &str, text: &str) -> Result<(), Failure> {
         write(&self.folder.join(file), text).map_err(|e| {
-            Failure::new(format!("cannot set up tracing: {}", reason(&e)))
-                .at(self.folder.join(file).display().to_string())
+            Failure::new(format!("cannot set up tracing: {}", reason(&e))).at(self
+                .folder
+                .join(file)
+                .display()
+                .to_string())
         })
     }
 }

@@ -27,7 +27,9 @@ pub fn open(instance: &Instance, stopped: Arc<AtomicBool>) -> Result<Pipe, Failu
     let path = instance.pipe();
     // A read that waits would wait for ever after the last event.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&path);
-    let file = file.map_err(|e| Failure::new(format!("cannot read events: {}", reason(&e))).at(path.display().to_string()))?;
+    let file = file.map_err(|e| {
+        Failure::new(format!("cannot read events: {}", reason(&e))).at(path.display().to_string())
+    })?;
     Ok(Pipe { file, stopped })
 }
 

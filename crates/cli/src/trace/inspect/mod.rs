@@ -25,7 +25,9 @@ pub fn inspect(arguments: &InspectArguments) -> Result<(), Failure> {
     let mut summary = Summary::of(format.facts());
     let mut messages = Messages::default();
     let mut lines = match (arguments.notes, arguments.output_format) {
-        (true, InspectFormat::Table) => Some(BufWriter::new(output.stream().map_err(|e| cannot_write("-", &e))?)),
+        (true, InspectFormat::Table) => {
+            Some(BufWriter::new(output.stream().map_err(|e| cannot_write("-", &e))?))
+        }
         _ => None,
     };
     let mut tells = Tells::default();

@@ -65,7 +65,8 @@ impl FromStr for Timing {
             "asap" => return Ok(Timing::Asap),
             _ => {}
         }
-        let factor = text.strip_prefix("scaled").and_then(|rest| rest.trim_start().strip_prefix(['=', ':', ' ']));
+        let factor =
+            text.strip_prefix("scaled").and_then(|rest| rest.trim_start().strip_prefix(['=', ':', ' ']));
         let Some(factor) = factor else { return Err(allowed.to_owned()) };
         match factor.trim().parse::<f64>() {
             Ok(factor) if (1e-6..=1e6).contains(&factor) => Ok(Timing::Scaled((factor * 1e6).round() as u64)),
@@ -143,7 +144,11 @@ impl Replay {
         for device in &self.devices {
             let end = at.saturating_add(device.end_sector);
             let is_alone = self.devices.len() == 1;
-            at = if is_alone { end } else { end.saturating_add(ALIGN_SECTORS - 1) / ALIGN_SECTORS * ALIGN_SECTORS };
+            at = if is_alone {
+                end
+            } else {
+                end.saturating_add(ALIGN_SECTORS - 1) / ALIGN_SECTORS * ALIGN_SECTORS
+            };
             starts.push(at);
         }
         starts

@@ -53,7 +53,9 @@ pub(super) fn of_trace(found: &Found, facts: Facts, processes: usize, devices: u
         );
     }
     if found.spread > 0 {
-        notes.push("time stamps are whole seconds: the I/Os of each second are spread evenly over it".to_owned());
+        notes.push(
+            "time stamps are whole seconds: the I/Os of each second are spread evenly over it".to_owned(),
+        );
     }
     notes
 }
@@ -76,11 +78,15 @@ pub(super) fn of_replay(replay: &Replay, timing: Timing, capacity_sectors: u64) 
         }
     } else if matches!(timing, Timing::Open | Timing::Scaled(_)) {
         notes.push(
-            "arrivals stay where they were, however long an I/O takes (--timing closed lets processes wait)".to_owned(),
+            "arrivals stay where they were, however long an I/O takes (--timing closed lets processes wait)"
+                .to_owned(),
         );
     }
     if replay.devices.len() > 1 {
-        notes.push(format!("{} devices of the trace lie one behind the other on the device", replay.devices.len()));
+        notes.push(format!(
+            "{} devices of the trace lie one behind the other on the device",
+            replay.devices.len()
+        ));
     }
     let needed = replay.sectors();
     if needed > capacity_sectors {

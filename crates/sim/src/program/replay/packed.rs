@@ -48,11 +48,7 @@ struct Before {
 
 impl Before {
     fn of(io: &Io) -> Before {
-        Before {
-            at_ns: io.at_ns,
-            end: io.sector.wrapping_add(u64::from(io.sectors)),
-            device: io.device,
-        }
+        Before { at_ns: io.at_ns, end: io.sector.wrapping_add(u64::from(io.sectors)), device: io.device }
     }
 }
 
