@@ -5,6 +5,7 @@ use std::io::Write as _;
 
 use fairlift_fio::{Diagnostic, Refused, Severity, Source};
 use fairlift_sim::lab::LabError;
+use fairlift_sim::program::ProgramError;
 use fairlift_sim::scenario::{RunFailure, ScenarioError};
 use fairlift_sim::scheduler::SchedulerError;
 
@@ -99,6 +100,19 @@ impl Failure {
     pub fn of_scenario(error: &ScenarioError) -> Failure {
         let mut failure = Failure::new(error.message.trim_end()).at(&error.place);
         failure.remarks.extend(error.remarks.iter().map(|d| Remark { warning: false, ..Remark::of(d, &[]) }));
+        failure
+    }
+
+    /// A program that does not understand its command line.
+    pub fn of_program(error: &ProgramError, command: &str) -> Failure {
+        let name = if error.program.is_empty() { String::new() } else { format!("{}: ", error.program) };
+        let mut failure = Failure::new(format!("{name}{}", error.message)).at(format!("command '{command}'"));
+        if let Some(nearest) = &error.nearest {
+            failure = failure.help(format!("did you mean '{nearest}'?"));
+        }
+        if !error.allowed.is_empty() {
+            failure = failure.help(format!("allowed: {}", error.allowed));
+        }
         failure
     }
 

@@ -13,6 +13,7 @@ use fairlift_sim::scheduler::{SchedulerSpec, find_elevator, nearest};
 use crate::args::WorkArguments;
 use crate::error::{Failure, warn_of_jobs};
 use crate::output::reason;
+use crate::programs::{self, Behind};
 
 const DEVICE: &str = "sata7200-2009";
 const SCHEDULERS: [&str; 3] = ["noop", "deadline", "cfq"];
@@ -21,20 +22,28 @@ const RUNTIME_US_MAX: u64 = 86_400_000_000;
 
 /// What is to be run, checked, with its warnings printed. `schedulers` empty: the scenario's own, or all.
 pub fn scenario(work: &WorkArguments, schedulers: &[String]) -> Result<Scenario, Failure> {
-    let mut scenario = match (&work.jobs[..], &work.fio[..]) {
-        ([], []) => {
+    let behind = Behind::of(&work.behind);
+    let mut scenario = match (&work.jobs[..], &behind) {
+        ([], Behind::Nothing) => {
             return Err(Failure::new("nothing to run")
                 .help("name a fio job file, '-' for standard input, or a scenario (.toml)")
-                .help("or give fio's own options behind '--': -- --name=r --rw=randread --size=1g"));
+                .help("or give fio's own options behind '--': -- --name=r --rw=randread --size=1g")
+                .help("or a program: -- fs_mark -S 1 -D 100 -N 1000 -s 65536 -t 1 -w 4096"));
         }
-        ([], options) => of_command_line(options, work.strict)?,
-        ([file], []) if file.ends_with(".toml") => of_scenario_file(file, work.strict)?,
-        (files, []) => of_job_files(files, work.strict)?,
-        _ => {
+        ([], Behind::FioOptions(options)) => of_command_line(options, work.strict)?,
+        ([], Behind::Programs(commands)) => of_jobs(Parsed::default(), &[], &commands.join(", "))?,
+        (_, Behind::FioOptions(_)) => {
             return Err(Failure::new("both job files and fio options behind '--'")
                 .help("put the options into the job file, or leave the file away"));
         }
+        ([file], _) if file.ends_with(".toml") => of_scenario_file(file, work.strict)?,
+        (files, _) => of_job_files(files, work.strict)?,
     };
+    if let Behind::Programs(commands) = &behind {
+        programs::add(&mut scenario, commands)?;
+    }
+    let programs_added = matches!(behind, Behind::Programs(_));
+    programs::mount(&mut scenario, work.filesystem.as_deref(), work.mount.as_deref(), programs_added)?;
     if let Some(name) = &work.device {
         scenario.device = device(name)?;
     }
@@ -43,6 +52,7 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String]) -> Result<Scenario,
     }
     scenario.seed = work.seed.unwrap_or(scenario.seed);
     scenario.fresh_files |= work.fresh_files;
+    scenario.explain = work.explain;
     if let Some(text) = &work.runtime {
         scenario.runtime_ns = Some(runtime_us(text)? * 1000);
     }
@@ -140,6 +150,7 @@ pub fn blank(name: &str, cases: Vec<Case>) -> Result<Scenario, Failure> {
         seed: 1,
         runtime_ns: None,
         fresh_files: false,
+        explain: false,
         groups: Vec::new(),
         cases,
         published: Vec::new(),

@@ -4,23 +4,28 @@ mod args;
 mod catalog;
 mod csv;
 mod error;
+mod explain;
 mod fio_json;
 mod grid;
+mod import;
 mod input;
 mod json;
 mod number;
 mod output;
+mod program_table;
+mod programs;
 mod progress;
 mod report;
 mod reproduce;
 mod style;
 mod table;
 mod trace;
+mod validate;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use args::{Arguments, Command, CompareArguments, Format, RunArguments};
+use args::{Arguments, Command, CompareArguments, DevicesAction, Format, RunArguments};
 use error::Failure;
 use fairlift_sim::result::RunResult;
 use fairlift_sim::scenario::{Scenario, run_all_recorded};
@@ -50,7 +55,11 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match arguments.command {
         Command::Compare(arguments) => compare(&arguments)?,
         Command::Run(arguments) => run_one(&arguments)?,
-        Command::Devices(arguments) => output::print(&catalog::devices(arguments.name.as_deref())?)?,
+        Command::Devices(arguments) => match arguments.action {
+            Some(DevicesAction::Import(arguments)) => import::import(&arguments)?,
+            None => output::print(&catalog::devices(arguments.name.as_deref())?)?,
+        },
+        Command::Validate(arguments) => validate::validate(&arguments)?,
         Command::Schedulers(arguments) => output::print(&catalog::schedulers(arguments.name.as_deref())?)?,
         Command::Kernels => output::print(&catalog::kernels())?,
         Command::Reproduce(arguments) => return reproduce::reproduce(&arguments),
@@ -88,7 +97,7 @@ fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
     }
     let runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
     let text = match arguments.output_format {
-        Format::Table => report::report(&scenario, &runs),
+        Format::Table => report::report(&scenario, &runs, output.style()),
         Format::Json => json::fio(&scenario.cases[0], &runs[0][0]),
         Format::Csv => csv::csv(&scenario, &runs),
     };

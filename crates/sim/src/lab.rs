@@ -44,6 +44,8 @@ pub struct Setup<'a> {
     pub runtime_ns: Option<u64>,
     /// See [`fio::Options::fresh_files`].
     pub fresh_files: bool,
+    /// Record why requests and calls take as long as they do ([`crate::anatomy`]).
+    pub explain: bool,
 }
 
 /// A trace to replay, and when its I/Os are submitted.
@@ -133,10 +135,14 @@ pub fn run_with(
     let device = setup.device.build(setup.seed);
     let program_tasks: usize = setup.programs.iter().map(|p| p.program.tasks()).sum();
     let contexts = expansion.processes.len() + program_tasks + traced + DAEMONS;
-    let config = setup.rules.queue_config(device.limits(), contexts);
+    let mut config = setup.rules.queue_config(device.limits(), contexts);
+    config.nomerges = setup.scheduler.nomerges(setup.rules);
     let elevator = setup.scheduler.build(&config.elevator(), setup.rules.profile);
     let kernel = Kernel::new(setup.rules.clone(), setup.memory, setup.filesystem, device.limits().sectors);
     let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);
+    if setup.explain {
+        simulation.with_machine(crate::engine::Machine::start_anatomy);
+    }
     if let Some(recording) = recording.take() {
         simulation.record(recording);
     }
@@ -174,6 +180,7 @@ pub fn run_with(
         duration_ns,
         device_busy_ns,
         outcome,
+        explanation: simulation.with_machine(crate::engine::Machine::take_anatomy),
     })
 }
 

@@ -1,6 +1,7 @@
 //! A deterministic computer around the fairlift core: clock and events, programs, the operating system's I/O paths and
 //! devices. No thread, no wall clock, no hash order; one seed decides everything.
 
+pub mod anatomy;
 pub mod block;
 pub mod device;
 pub mod engine;
@@ -12,3 +13,4 @@ pub mod result;
 pub mod scenario;
 pub mod scheduler;
 pub mod stats;
+pub mod validate;

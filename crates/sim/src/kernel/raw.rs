@@ -29,8 +29,17 @@ impl Sys {
         if io.op == Op::Flush {
             let context = self.context();
             let (flags, ioprio) = (io.flags.or(Flags::SYNC), io.ioprio);
-            let bio =
-                Bio { cookie: 0, op: Op::Flush, flags, sector: 0, sectors: 0, segments: 0, context, ioprio };
+            let bio = Bio {
+                cookie: 0,
+                op: Op::Flush,
+                flags,
+                sector: 0,
+                sectors: 0,
+                segments: 0,
+                context,
+                ioprio,
+                group: None,
+            };
             self.submit_bio(op, bio).await;
         } else {
             let kind = Kind { ioprio: io.ioprio, ..Kind::new(io.op, io.flags) };

@@ -21,6 +21,7 @@
 //! background = true                 # stopped when everything else has ended
 //! start_s = 0.5                     # default 0
 //! ioprio = "be/4"                   # rt/0...7, be/0...7, idle
+//! repeat = 5                        # run it so often, one after the other; its figures are the means (default 1)
 //!
 //! [[case]]                          # the jobs run once per case, with these variables
 //! name = "4"
@@ -30,8 +31,10 @@
 //! scheduler = "cfq"
 //! job = "sequential"                # or a program's name
 //! metric = "bandwidth_sum"          # KiB/s; of a program one of its own metrics
+//! over = "deadline"                 # optional: the figures are ratios to the same under this scheduler
 //! values = { 4 = 27338 }
-//! tolerance = 0.25
+//! tolerance = 0.25                  # with compare = "near" (default), "at-least" or "at-most"
+//! # accept = { min = 0.12, max = 0.27 }   instead of tolerance and compare: what counts, whatever was published
 //! source = "where the figures stand"
 //! ```
 //!
@@ -53,7 +56,7 @@ use crate::program::ProgramSpec;
 use crate::scheduler::SchedulerSpec;
 
 pub use parse::{Beside, ScenarioError, load, parse, parse_among};
-pub use published::{Cell, Compare, Metric, Published, Verdict, judge};
+pub use published::{Accept, Cell, Compare, Metric, Published, Verdict, judge};
 pub use run::{Progress, Recorders, RunFailure, run_all, run_all_recorded};
 
 /// A scenario, read and checked.
@@ -81,6 +84,8 @@ pub struct Scenario {
     pub runtime_ns: Option<u64>,
     /// Files that are only written start sparse.
     pub fresh_files: bool,
+    /// Record why requests and calls take as long as they do.
+    pub explain: bool,
     /// Group tree; kept for the group layer, not scheduled by yet.
     pub groups: Vec<Group>,
     /// What runs, by case.

@@ -143,6 +143,7 @@ fn one(
         seed: scenario.seed,
         runtime_ns: scenario.runtime_ns,
         fresh_files: scenario.fresh_files,
+        explain: scenario.explain,
     };
     let mut recording = recorders.begin(run);
     let result =
