@@ -7,12 +7,15 @@ use fairlift_sim::scenario::{Case, Scenario};
 use serde::Serialize;
 
 use crate::fio_json::{self, Report};
+use crate::trace::replay::About;
 
 #[derive(Serialize)]
-struct Comparison {
+struct Comparison<'a> {
     #[serde(rename = "fairlift version")]
     version: &'static str,
     title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay: Option<&'a About>,
     runs: Vec<Run>,
 }
 
@@ -88,9 +91,18 @@ struct Block {
 
 /// All runs as one object.
 pub fn comparison(scenario: &Scenario, runs: &[Vec<RunResult>]) -> String {
+    compared(scenario, runs, None)
+}
+
+/// The same of a trace, with what is known of it.
+pub fn replay(scenario: &Scenario, runs: &[Vec<RunResult>], about: &About) -> String {
+    compared(scenario, runs, Some(about))
+}
+
+fn compared(scenario: &Scenario, runs: &[Vec<RunResult>], replay: Option<&About>) -> String {
     let by_case = scenario.cases.iter().zip(runs);
     let runs = by_case.flat_map(|(case, runs)| runs.iter().map(move |run| Run::of(case, run))).collect();
-    text(&Comparison { version: env!("CARGO_PKG_VERSION"), title: scenario.title.clone(), runs })
+    text(&Comparison { version: env!("CARGO_PKG_VERSION"), title: scenario.title.clone(), replay, runs })
 }
 
 /// fio's own report of one run; what fio has no place for stands beside its keys, as `fairlift`.

@@ -55,11 +55,11 @@ fn head(scenario: &Scenario, runs: &[Vec<RunResult>], style: Style) -> String {
         Filesystem::Raw => String::new(),
         mounted => format!(" with {}", mounted.name()),
     };
+    let own: Vec<&str> = scenario.cases.iter().filter_map(|c| Some(c.device.as_ref()?.name())).collect();
+    let device = if own.is_empty() { scenario.device.name().to_owned() } else { own.join(" and ") };
     let facts = format!(
-        "device {}{filesystem}, Linux {}, seed {}; {simulated} simulated",
-        scenario.device.name(),
-        scenario.rules.version,
-        scenario.seed
+        "device {device}{filesystem}, Linux {}, seed {}; {simulated} simulated",
+        scenario.rules.version, scenario.seed
     );
     for line in wrapped(&facts, WIDTH) {
         out.push_str(&line);

@@ -88,6 +88,9 @@ pub enum TraceKind {
     Queued,
     /// A bio came in and joined a request (Q and M).
     Merged,
+    /// A bio came in, there is no request slot, and its task sleeps until there is one (Q and S). The bio comes in once more
+    /// when it gets one.
+    Waits,
     /// A request went to the device (D).
     Issued,
     /// A request is done (C).
@@ -187,6 +190,11 @@ impl BlockLayer {
         self.recorder.as_deref_mut()
     }
 
+    /// How many events of the trace were not taken yet.
+    pub(crate) fn traced(&self) -> usize {
+        self.trace.as_ref().map_or(0, Vec::len)
+    }
+
     fn trace_bio(&mut self, kind: TraceKind, bio: &Bio, task: TaskId, at_ns: u64) {
         let Some(trace) = &mut self.trace else { return };
         let Bio { op, flags, sector, sectors, .. } = *bio;
@@ -277,6 +285,9 @@ impl BlockLayer {
             Submitted::Full => {
                 let line = self.waiting_line(usize::from(bio.is_sync()));
                 self.waiting[line].push_back(task);
+                if !again {
+                    self.trace_bio(TraceKind::Waits, &bio, task, now);
+                }
                 return false;
             }
             // A barrier that the device cannot order fails with EOPNOTSUPP in 2.6 and the file system goes on without.

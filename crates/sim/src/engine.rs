@@ -19,6 +19,7 @@ use serde::Serialize;
 use crate::anatomy::{Anatomy, Call, Cause, Recorder, Step, Why};
 use crate::block::BlockLayer;
 use crate::kernel::{FileId, Kernel, Layout, NoSpace};
+use crate::recording::Recording;
 
 /// A simulated task (a thread of a program or of the kernel).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -244,7 +245,11 @@ impl std::fmt::Debug for Born {
 pub struct Simulation {
     machine: Rc<RefCell<Machine>>,
     programs: Vec<Option<Program>>,
+    recording: Option<Recording>,
 }
+
+/// Events of the block layer that are kept before a recording gets them.
+const RECORDED_AT_ONCE: usize = 4096;
 
 /// Why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -271,7 +276,28 @@ impl Simulation {
             block,
             kernel,
         };
-        Simulation { machine: Rc::new(RefCell::new(machine)), programs: Vec::new() }
+        Simulation { machine: Rc::new(RefCell::new(machine)), programs: Vec::new(), recording: None }
+    }
+
+    /// Write down from now on what happens in the block layer.
+    pub fn record(&mut self, recording: Recording) {
+        self.machine.borrow_mut().block.start_trace();
+        self.recording = Some(recording);
+    }
+
+    /// The recording, complete up to now.
+    pub fn take_recording(&mut self) -> Option<Recording> {
+        self.write_down();
+        self.recording.take()
+    }
+
+    /// Give the recording what happened since the last time.
+    fn write_down(&mut self) {
+        let Some(recording) = &mut self.recording else { return };
+        let mut machine = self.machine.borrow_mut();
+        for event in machine.block.take_trace() {
+            recording.event(&event, event.task.map_or("", |task| machine.name_of(task)));
+        }
     }
 
     /// Start a program's task; the run lasts until all of these ended. Its code gets the [`Sys`] with which it calls the
@@ -311,6 +337,9 @@ impl Simulation {
         loop {
             self.run_ready(&mut poll);
             rounds = rounds.wrapping_add(1);
+            if self.recording.is_some() && self.machine.borrow().block.traced() >= RECORDED_AT_ONCE {
+                self.write_down();
+            }
             let mut machine = self.machine.borrow_mut();
             if rounds.is_multiple_of(8192) {
                 progress(machine.now);

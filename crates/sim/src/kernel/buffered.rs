@@ -116,11 +116,13 @@ impl Sys {
             let copy = {
                 let mut machine = self.machine.borrow_mut();
                 let now = machine.now();
-                let was_clean = machine.kernel.cache.dirty_pages() == 0;
+                let dirty_before = machine.kernel.cache.dirty_pages();
                 for page in pages.clone() {
                     machine.kernel.cache.dirty(file, page, now);
                 }
-                if was_clean {
+                let dirtied = machine.kernel.cache.dirty_pages() - dirty_before;
+                super::writeback::count_dirtied(&mut machine, self.task, dirtied);
+                if dirty_before == 0 {
                     super::writeback::wake_flushers(&mut machine);
                 }
                 machine.kernel.rules.cpu_per_page_ns * (pages.end - pages.start)

@@ -38,6 +38,8 @@ const SECONDS_PER_SUBDIRECTORY: u64 = 180;
 const FILES_PER_S: ProgramMetric = ProgramMetric::rate("files_per_s", "rate", "files/s");
 const FILES_PER_S_MIN: ProgramMetric = ProgramMetric::rate("files_per_s_min", "slowest", "files/s");
 const FILES_PER_S_MAX: ProgramMetric = ProgramMetric::rate("files_per_s_max", "fastest", "files/s");
+/// Of one thread, everything in its loop included.
+const FILE_TIME: ProgramMetric = ProgramMetric::time("file_ms", "file", "ms");
 const FILES: ProgramMetric = ProgramMetric::amount("files", "files", "files");
 const WRITES: ProgramMetric = ProgramMetric::amount("writes", "writes", "calls");
 const FSYNCS: ProgramMetric = ProgramMetric::amount("fsyncs", "fsyncs", "calls");
@@ -194,6 +196,7 @@ impl Program for FsMark {
             FILES_PER_S,
             FILES_PER_S_MIN,
             FILES_PER_S_MAX,
+            FILE_TIME,
             FILES,
             WRITES,
             FSYNCS,
@@ -235,6 +238,8 @@ impl FsMark {
             set(FILES_PER_S, rates.iter().sum::<f64>() / rates.len() as f64);
             set(FILES_PER_S_MIN, rates.iter().copied().fold(f64::INFINITY, f64::min));
             set(FILES_PER_S_MAX, rates.iter().copied().fold(0.0, f64::max));
+            let file_ms = rates.iter().map(|rate| self.threads as f64 * 1e3 / rate);
+            set(FILE_TIME, file_ms.sum::<f64>() / rates.len() as f64);
             set(FILES, count as f64);
             set(WRITES, all.calls[Call::Write as usize].count() as f64);
             set(FSYNCS, all.calls[Call::Fsync as usize].count() as f64);
