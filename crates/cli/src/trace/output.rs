@@ -164,8 +164,8 @@ impl Rest {
                 // blkparse counts up from CPU 0 and ends at the first file that is not there.
                 let last = files.keys().next_back().copied().unwrap_or(0).min(CPUS_MAX);
                 for cpu in 0..last {
-                    if !files.contains_key(&cpu) {
-                        files.insert(cpu, Output::open(Some(&cpu_file(&set, cpu)))?);
+                    if let std::collections::btree_map::Entry::Vacant(missing) = files.entry(cpu) {
+                        missing.insert(Output::open(Some(&cpu_file(&set, cpu)))?);
                     }
                 }
                 files.into_values().collect()
