@@ -2,7 +2,6 @@
 //! it is. All of it is out of the way of a queue without groups.
 
 use super::ElevatorQueue;
-use crate::collections::Id;
 use crate::elevator::{Dispatch, Grouping};
 use crate::group::{GroupId, Groups, Turn, Turns};
 use crate::request::{Request, RequestId, RequestState};
