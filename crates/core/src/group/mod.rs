@@ -9,6 +9,8 @@
 mod charge;
 mod fair;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod tunables;
 mod turns;
 
