@@ -268,9 +268,9 @@ pub unsafe extern "C" fn fairlift_grew(
 /// # Safety
 /// The rule.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairlift_absorbed(queue: *mut Host, slot: Slot, gone: Slot, now: u64) {
+pub unsafe extern "C" fn fairlift_absorbed(queue: *mut Host, slot: Slot, gone: Slot, sectors: u32, now: u64) {
     // SAFETY: the rule.
-    unsafe { host(queue) }.absorbed(slot, gone, now);
+    unsafe { host(queue) }.absorbed(slot, gone, sectors, now);
 }
 
 /// [`Host::former`].

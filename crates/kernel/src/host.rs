@@ -238,15 +238,15 @@ impl Host {
         self.note(Call::Grew { slot, front, sector, sectors }, Answer::None);
     }
 
-    /// The module merged request `gone` into `slot`; `gone`'s slot is free again.
-    pub fn absorbed(&mut self, slot: Slot, gone: Slot, now: u64) {
+    /// The module merged request `gone` into `slot`, which is `sectors` long now; `gone`'s slot is free again.
+    pub fn absorbed(&mut self, slot: Slot, gone: Slot, sectors: u32, now: u64) {
         let now = self.enter(now);
         if self.state(slot) != RequestState::Sorted || self.state(gone) != RequestState::Sorted {
             return debug_assert!(false, "merged requests past merging");
         }
-        self.queue.absorb(id(slot), id(gone), now);
+        self.queue.absorb(id(slot), id(gone), sectors, now);
         self.queue.release(id(gone));
-        self.note(Call::Absorbed(slot, gone), Answer::None);
+        self.note(Call::Absorbed { slot, gone, sectors }, Answer::None);
     }
 
     /// The request before this one in the elevator's order of sectors.

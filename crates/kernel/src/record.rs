@@ -24,7 +24,7 @@ pub enum Call {
     AllowMerge(Slot, Arrival),
     FindFront(Arrival),
     Grew { slot: Slot, front: bool, sector: u64, sectors: u32 },
-    Absorbed(Slot, Slot),
+    Absorbed { slot: Slot, gone: Slot, sectors: u32 },
     Former(Slot),
     Latter(Slot),
     ContextNew(IoPrio),
@@ -166,7 +166,7 @@ impl fmt::Display for Call {
             Call::Grew { slot, front, sector, sectors } => {
                 write!(f, "grew {slot} {} {sector}+{sectors}", if *front { "front" } else { "back" })
             }
-            Call::Absorbed(slot, gone) => write!(f, "absorbed {slot} {gone}"),
+            Call::Absorbed { slot, gone, sectors } => write!(f, "absorbed {slot} {gone} {sectors}"),
             Call::Former(slot) => write!(f, "former {slot}"),
             Call::Latter(slot) => write!(f, "latter {slot}"),
             Call::ContextNew(ioprio) => write!(f, "context-new {}", Prio(*ioprio)),
@@ -278,7 +278,9 @@ pub fn parse_call(text: &str) -> Option<Call> {
             let (sector, sectors) = words.extent()?;
             Call::Grew { slot, front, sector, sectors }
         }
-        "absorbed" => Call::Absorbed(words.number()?, words.number()?),
+        "absorbed" => {
+            Call::Absorbed { slot: words.number()?, gone: words.number()?, sectors: words.number()? }
+        }
         "former" => Call::Former(words.number()?),
         "latter" => Call::Latter(words.number()?),
         "context-new" => Call::ContextNew(words.ioprio()?),

@@ -126,7 +126,7 @@ fn answer(host: &mut Host, now: u64, call: Call) -> Answer {
         Call::TakeBack(slot) => host.take_back(slot, now),
         Call::InsertAgain(slot) => host.insert_again(slot),
         Call::Grew { slot, front, sector, sectors } => host.grew(slot, front, sector, sectors, now),
-        Call::Absorbed(slot, gone) => host.absorbed(slot, gone, now),
+        Call::Absorbed { slot, gone, sectors } => host.absorbed(slot, gone, sectors, now),
         Call::ContextExit(context) => host.context_exit(context, now),
         Call::YieldTo(from, to) => host.yield_to(from, to, now),
         Call::Set(index, value) => host.set(index as usize, value),

@@ -26,24 +26,16 @@ impl ElevatorQueue {
         }
     }
 
-    /// The host merged `gone`, which started where `rq` ended, into `rq`. `gone` is held afterwards. Of a pair that has
-    /// left the elevator only the sizes change.
-    pub fn absorb(&mut self, rq: RequestId, gone: RequestId, now: u64) {
+    /// The host merged `gone`, which started where `rq` ended, into `rq`, which is `sectors` long now. Both are with the
+    /// elevator; `gone` is held afterwards.
+    pub fn absorb(&mut self, rq: RequestId, gone: RequestId, sectors: u32, now: u64) {
         let high = self.requests[gone];
         let low = &mut self.requests[rq];
-        low.sectors += high.sectors;
+        debug_assert!(low.state == RequestState::Sorted && high.state == RequestState::Sorted);
+        low.sectors = sectors;
         low.ioprio = low.ioprio.best(high.ioprio);
         low.start_ns = low.start_ns.min(high.start_ns);
-        let sorted = low.state == RequestState::Sorted;
-        match high.state {
-            RequestState::Sorted if sorted => self.absorbed(rq, gone, now),
-            RequestState::Held => {
-                if sorted {
-                    self.grew(rq, Growth::Back, now);
-                }
-            }
-            _ => debug_assert!(false, "absorbed a request past merging"),
-        }
+        self.absorbed(rq, gone, now);
     }
 
     /// The device gave `rq` back unserved and the host keeps it for now: as [`ElevatorQueue::requeue`], but held. It goes on
