@@ -75,6 +75,7 @@ impl Host {
         let config = Config {
             requests_max: setup.requests_max as usize,
             contexts_max: setup.contexts_max as usize + 1,
+            groups_max: 1,
             tick_ns: 0,
         };
         let built = (descriptor.build)(&config, setup.profile);
@@ -329,6 +330,7 @@ fn as_bio(arrival: &Arrival, queue: &ElevatorQueue) -> Bio {
         segments: 1,
         context: queue.contexts().known(context(arrival.context)),
         ioprio: Some(arrival.ioprio),
+        group: None,
     }
 }
 
