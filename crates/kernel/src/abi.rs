@@ -28,7 +28,7 @@ const ELEVATORS: &[&str] = &["noop", "deadline", "anticipatory", "cfq"];
 /// `struct fairlift_setup`.
 #[repr(C)]
 pub struct CSetup {
-    /// Position in [`ELEVATORS`].
+    /// 0 noop, 1 deadline, 2 anticipatory, 3 cfq.
     pub elevator: u32,
     /// Position among the elevator's profiles; beyond them means the default.
     pub profile: u32,
