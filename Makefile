@@ -16,10 +16,11 @@ build: ## the release binary, target/release/fairlift
 	@scripts/need cargo cc
 	$(CARGO) build --release --locked --quiet
 
-test: lint doc ## everything CI runs: format, lints, docs, all tests, experiments
+test: lint doc ## everything CI runs: format, lints, docs, all tests, experiments, the module where it can be built
 	$(CARGO) test --workspace --locked
 	$(CARGO) build --release --locked
 	$(FAIRLIFT) reproduce
+	kernel/test/short
 
 lint:
 	@scripts/need cargo cc

@@ -38,3 +38,22 @@ packages() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 ||
         die "cannot install:$missing"
 }
+
+# A compiler with the sources of core and alloc, which the module builds anew with the kernel's code model; empty if none.
+rustc_with_sources() {
+    for rustc in "${RUSTC:-}" rustc /usr/bin/rustc; do
+        [ -n "$rustc" ] && command -v "$rustc" >/dev/null 2>&1 || continue
+        if [ -e "$("$rustc" --print sysroot)/lib/rustlib/src/rust/library/core" ]; then
+            echo "$rustc"
+            return
+        fi
+    done
+}
+
+# The archive in Debian's installed source package of this kernel; empty if there is none of the very same version.
+installed_source() {
+    package=linux-source-$(echo "$1" | cut -d. -f1,2)
+    headers_version=$(dpkg-query -W -f '${Version}' "linux-headers-$1" 2>/dev/null) || return 0
+    source_version=$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null) || return 0
+    [ "$source_version" != "$headers_version" ] || echo "/usr/src/$package.tar.xz"
+}

@@ -8,7 +8,7 @@ modprobe sd_mod
 sleep 2
 sd=$(ls /sys/block | grep '^sd' | head -n 1)
 [ -n "$sd" ] || fail "no scsi_debug disk"
-megabytes=$(long 96 12)
+megabytes=$(long 96 8)
 for name in $OURS; do
     elevator vda "$name"
     elevator "$sd" "$name"

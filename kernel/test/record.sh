@@ -3,13 +3,14 @@
 . ./guest.sh
 
 load record=120000
+seconds=$(long 6 3)
 for name in $OURS; do
     for pass in raw files; do
         elevator vda none
         elevator vda "$name"
         [ "$name" != fl-cfq ] || echo 1 >/sys/block/vda/queue/iosched/yield
         if [ "$pass" = raw ]; then
-            fio --output=fio-log --filename=/dev/vda --direct=1 --runtime=6 --time_based --group_reporting \
+            fio --output=fio-log --filename=/dev/vda --direct=1 --runtime=$seconds --time_based --group_reporting \
                 --name=random --rw=randread --bs=4k --ioengine=libaio --iodepth=4 --numjobs=3 --size=200m \
                 --name=stream --rw=read --bs=16k --numjobs=2 --offset=200m --size=100m \
                 --name=write --rw=randwrite --bs=8k --ioengine=libaio --iodepth=16 --prioclass=2 --prio=6 --size=200m \
@@ -17,7 +18,7 @@ for name in $OURS; do
         else
             mkfs.ext4 -q -F /dev/vda && mount -t ext4 /dev/vda /mnt || fail "mount"
             fs_mark -d /mnt/a -s 8192 -n 60 -S 1 >/dev/null 2>&1 &
-            fio --output=fio-log --directory=/mnt --size=16m --name=w --rw=randwrite --bs=4k --fsync=8 --runtime=6 --time_based \
+            fio --output=fio-log --directory=/mnt --size=16m --name=w --rw=randwrite --bs=4k --fsync=8 --runtime=$seconds --time_based \
                 --name=r --rw=read --bs=64k || fail "fio"
             wait
             umount /mnt

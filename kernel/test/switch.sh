@@ -2,7 +2,7 @@
 # vm: -d 1G -d 512M,queues=2 -t 3000
 . ./guest.sh
 
-rounds=$(long 100 8)
+rounds=$(long 100 3)
 modprobe null_blk nr_devices=0
 mkdir /sys/kernel/config 2>/dev/null
 mount -t configfs configfs /sys/kernel/config 2>/dev/null
