@@ -11,7 +11,7 @@ use crate::group::{GroupId, GroupParams, GroupStats};
 use crate::queue::{Admission, Plugging, QueueConfig, RequestQueue, Submitted};
 use crate::{Bio, ContextId, Flags, IoPrio, MS, Op, RequestId};
 
-const ELEVATORS: &[(&str, &str)] = &[
+pub(super) const ELEVATORS: &[(&str, &str)] = &[
     ("noop", ""),
     ("deadline", ""),
     ("anticipatory", ""),
