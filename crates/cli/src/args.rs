@@ -103,6 +103,18 @@ pub struct WorkArguments {
     pub strict: bool,
 }
 
+/// Results to look at.
+#[derive(Args, Debug)]
+pub struct ViewArguments {
+    /// Write a page with tables, figures and the slowest requests; it needs no other file
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+
+    /// Write every figure into this folder, as SVG and PNG
+    #[arg(long, value_name = "FOLDER")]
+    pub plots: Option<PathBuf>,
+}
+
 /// `fairlift compare`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -112,6 +124,7 @@ Examples:
   fairlift compare readers.fio --scheduler cfq@2.6.31,cfq@2.6.34 --runtime 60
   fairlift compare -- --name=r --rw=randread --bs=4k --size=1g --direct=1 --numjobs=4
   fairlift compare experiments/demo-readers.toml --output-format json --output demo.json
+  fairlift compare readers.fio --report readers.html         a page with figures
 
 The best scheduler of each column is marked with *. 'device time' is the job's part of the time the device was busy.")]
 pub struct CompareArguments {
@@ -137,6 +150,10 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Results to look at.
+    #[command(flatten)]
+    pub view: ViewArguments,
 }
 
 /// `fairlift run`.
@@ -169,6 +186,10 @@ The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]..."
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Results to look at.
+    #[command(flatten)]
+    pub view: ViewArguments,
 }
 
 /// `fairlift reproduce`.

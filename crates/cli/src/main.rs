@@ -15,6 +15,7 @@ mod report;
 mod reproduce;
 mod style;
 mod table;
+mod view;
 
 use std::process::ExitCode;
 
@@ -26,6 +27,7 @@ use fairlift_sim::result::RunResult;
 use fairlift_sim::scenario::{Scenario, run_all};
 use output::Output;
 use progress::Bar;
+use view::View;
 
 /// Exit code of a fault of ours (`EX_SOFTWARE`).
 const INTERNAL_ERROR: u8 = 70;
@@ -60,8 +62,10 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 
 fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let output = Output::open(arguments.output.as_deref())?;
+    let view = View::open(&arguments.view)?;
     let scenario = input::scenario(&arguments.work, &arguments.scheduler)?;
     let runs = simulate(&scenario, arguments.work.threads)?;
+    view.write(&scenario, &runs)?;
     let text = match arguments.output_format {
         Format::Table => table::table(&scenario, &runs, output.style()),
         Format::Json => json::comparison(&scenario, &runs),
@@ -82,7 +86,9 @@ fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
         let remedy = "fairlift compare --output-format json lists every case";
         return Err(Failure::new("a scenario of several cases does not fit into one fio report").help(remedy));
     }
+    let view = View::open(&arguments.view)?;
     let runs = simulate(&scenario, arguments.work.threads)?;
+    view.write(&scenario, &runs)?;
     let text = match arguments.output_format {
         Format::Table => report::report(&scenario, &runs),
         Format::Json => json::fio(&scenario.cases[0], &runs[0][0]),

@@ -1,0 +1,264 @@
+//! A line chart, drawn alike as SVG and as PNG.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Once;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// Size of a figure, pixels.
+const SIZE: (u32, u32) = (760, 400);
+const MARGIN: u32 = 12;
+const LEGEND_LINE: i32 = 20;
+/// Width that a legend entry's stroke and gaps take beside its text.
+const LEGEND_STROKE: i32 = 26;
+const LEGEND_GAP: i32 = 18;
+const TEXT: i32 = 13;
+/// Labels an axis has room for.
+const X_LABELS: usize = 8;
+const Y_LABELS: usize = 7;
+
+/// Colours of the lines, dark enough for white paper (at least 4.5:1). The page names them by number and has lighter
+/// ones for a dark screen.
+pub(crate) const COLOURS: [RGBColor; 8] = [
+    RGBColor(0x00, 0x5f, 0xa8),
+    RGBColor(0xb8, 0x46, 0x00),
+    RGBColor(0x00, 0x73, 0x50),
+    RGBColor(0x9c, 0x3b, 0x7f),
+    RGBColor(0x56, 0x50, 0xc8),
+    RGBColor(0x7a, 0x5c, 0x00),
+    RGBColor(0xb0, 0x20, 0x30),
+    RGBColor(0x2f, 0x4f, 0x5f),
+];
+/// Text and axes.
+pub(crate) const INK: RGBColor = RGBColor(0x1a, 0x1a, 0x1a);
+/// Lines of the grid.
+pub(crate) const RULE: RGBColor = RGBColor(0xd8, 0xd8, 0xd8);
+pub(crate) const PAPER: RGBColor = WHITE;
+
+/// What goes along an axis. Values on a logarithmic axis are given as they are.
+pub(crate) struct Axis {
+    pub label: &'static str,
+    pub logarithmic: bool,
+    /// How a value is written.
+    pub write: fn(f64) -> String,
+}
+
+/// A named curve.
+pub(crate) struct Line {
+    pub label: String,
+    pub points: Vec<(f64, f64)>,
+    /// Which of [`COLOURS`].
+    pub colour: usize,
+    /// Thin: something to compare with.
+    pub thin: bool,
+}
+
+/// A line chart.
+pub(crate) struct Chart {
+    pub x: Axis,
+    pub y: Axis,
+    /// Values the y axis shows at least.
+    pub y_includes: (f64, f64),
+    pub lines: Vec<Line>,
+}
+
+/// A figure could not be drawn or written.
+#[derive(Debug)]
+pub struct DrawError(String);
+
+impl fmt::Display for DrawError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DrawError {}
+
+impl DrawError {
+    pub(crate) fn of(path: &Path, error: &std::io::Error) -> DrawError {
+        DrawError(format!("cannot write '{}': {error}", path.display()))
+    }
+}
+
+fn failed(error: impl fmt::Display) -> DrawError {
+    DrawError(error.to_string())
+}
+
+impl Chart {
+    /// As SVG.
+    pub(crate) fn svg(&self) -> Result<String, DrawError> {
+        let mut text = String::new();
+        self.draw(SVGBackend::with_string(&mut text, SIZE).into_drawing_area())?;
+        Ok(text)
+    }
+
+    /// As a PNG file.
+    pub(crate) fn png(&self, path: &Path) -> Result<(), DrawError> {
+        self.draw(BitMapBackend::new(path, SIZE).into_drawing_area())
+    }
+
+    fn draw<B: DrawingBackend>(&self, area: DrawingArea<B, Shift>) -> Result<(), DrawError> {
+        load_font();
+        area.fill(&PAPER).map_err(failed)?;
+        let rows = self.legend_rows();
+        let legend_height = rows.len() as i32 * LEGEND_LINE + TEXT / 2;
+        let (plot, legend) = area.split_vertically(SIZE.1 as i32 - legend_height);
+        self.draw_plot(&plot)?;
+        draw_legend(&legend, &rows)?;
+        area.present().map_err(failed)
+    }
+
+    fn draw_plot<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), DrawError> {
+        let (x, y) = (self.x_range(), self.y_range());
+        let mut chart = ChartBuilder::on(area)
+            .margin(MARGIN)
+            .x_label_area_size(42)
+            .y_label_area_size(72)
+            .build_cartesian_2d(x.0..x.1, y.0..y.1)
+            .map_err(failed)?;
+        let text = ("sans-serif", TEXT).into_font().color(&INK);
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(RULE)
+            .axis_style(INK)
+            .label_style(text.clone())
+            .axis_desc_style(text)
+            .x_labels(X_LABELS)
+            .y_labels(Y_LABELS)
+            .x_desc(self.x.label)
+            .y_desc(self.y.label)
+            .x_label_formatter(&|v| self.x.text(*v))
+            .y_label_formatter(&|v| self.y.text(*v))
+            .draw()
+            .map_err(failed)?;
+        for line in &self.lines {
+            let points = line.points.iter().map(|(px, py)| (self.x.place(*px), self.y.place(*py)));
+            chart.draw_series(LineSeries::new(points, line.style())).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn x_range(&self) -> (f64, f64) {
+        let values = self.lines.iter().flat_map(|l| &l.points).map(|(x, _)| self.x.place(*x));
+        widened(values)
+    }
+
+    fn y_range(&self) -> (f64, f64) {
+        let values = self.lines.iter().flat_map(|l| &l.points).map(|(_, y)| self.y.place(*y));
+        let (low, high) = self.y_includes;
+        let (low, high) = widened(values.chain([self.y.place(low), self.y.place(high)]));
+        (low, high + (high - low) * 0.03)
+    }
+
+    /// The lines' entries, as many to a row as fit.
+    fn legend_rows(&self) -> Vec<Vec<(i32, &Line)>> {
+        let mut rows: Vec<Vec<(i32, &Line)>> = vec![Vec::new()];
+        let (left, right) = (MARGIN as i32 * 2, SIZE.0 as i32 - MARGIN as i32);
+        let mut x = left;
+        for line in &self.lines {
+            let width = LEGEND_STROKE + text_width(&line.label);
+            if x > left && x + width > right {
+                rows.push(Vec::new());
+                x = left;
+            }
+            if let Some(row) = rows.last_mut() {
+                row.push((x, line));
+            }
+            x += width + LEGEND_GAP;
+        }
+        rows
+    }
+}
+
+impl Axis {
+    /// Where a value lies.
+    fn place(&self, value: f64) -> f64 {
+        if self.logarithmic { value.max(1.0).log10() } else { value }
+    }
+
+    fn text(&self, place: f64) -> String {
+        (self.write)(if self.logarithmic { 10f64.powf(place) } else { place })
+    }
+}
+
+impl Line {
+    fn style(&self) -> ShapeStyle {
+        COLOURS[self.colour % COLOURS.len()].stroke_width(if self.thin { 1 } else { 2 })
+    }
+}
+
+fn draw_legend<B: DrawingBackend>(
+    area: &DrawingArea<B, Shift>,
+    rows: &[Vec<(i32, &Line)>],
+) -> Result<(), DrawError> {
+    let text = ("sans-serif", TEXT).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
+    for (row, entries) in rows.iter().enumerate() {
+        let y = row as i32 * LEGEND_LINE + LEGEND_LINE / 2;
+        for (x, line) in entries {
+            let stroke = [(*x, y), (x + LEGEND_STROKE - 8, y)];
+            area.draw(&PathElement::new(stroke, line.style())).map_err(failed)?;
+            area.draw(&Text::new(line.label.clone(), (x + LEGEND_STROKE - 2, y), text.clone()))
+                .map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+/// A range around the values that has an extent even when they are all the same, or none.
+fn widened(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (low, high) =
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    match (low.is_finite(), low < high) {
+        (false, _) => (0.0, 1.0),
+        (true, true) => (low, high),
+        (true, false) => (low - 0.5, low + 0.5),
+    }
+}
+
+fn text_width(text: &str) -> i32 {
+    load_font();
+    let size = ("sans-serif", TEXT).into_font().box_size(text);
+    // Without a measure, a guess that is rather too wide.
+    size.map_or(TEXT * text.chars().count() as i32, |(width, _)| width as i32)
+}
+
+/// The figures' font is part of the program: text has the same extent on every machine.
+fn load_font() {
+    static LOADED: Once = Once::new();
+    LOADED.call_once(|| {
+        let font = include_bytes!("../font/DejaVuSans-latin.ttf");
+        // It fails only for a damaged font, which the tests would see.
+        let _ = plotters::style::register_font("sans-serif", FontStyle::Normal, font);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(points: Vec<(f64, f64)>) -> Chart {
+        Chart {
+            x: Axis { label: "time", logarithmic: true, write: crate::unit::time },
+            y: Axis { label: "share", logarithmic: false, write: crate::unit::short },
+            y_includes: (0.0, 1.0),
+            lines: vec![Line { label: "cfq <a&b>".into(), points, colour: 0, thin: false }],
+        }
+    }
+
+    #[test]
+    fn text_is_measured_with_our_font() {
+        assert!(text_width("mmmm") > text_width("iiii"));
+    }
+
+    #[test]
+    fn a_chart_is_drawn_with_any_number_of_points() {
+        for points in [vec![], vec![(5.0, 0.5)], vec![(0.0, 0.0), (1e9, 1.0)]] {
+            let svg = chart(points).svg().unwrap();
+            assert!(svg.contains("cfq &lt;a&amp;b&gt;"), "names are text, not markup");
+        }
+    }
+}
