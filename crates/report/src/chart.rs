@@ -5,8 +5,11 @@ use std::path::Path;
 use std::sync::Once;
 
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use crate::ticks;
 
 /// Size of a figure, pixels.
 const SIZE: (u32, u32) = (760, 400);
@@ -16,9 +19,8 @@ const LEGEND_LINE: i32 = 20;
 const LEGEND_STROKE: i32 = 26;
 const LEGEND_GAP: i32 = 18;
 const TEXT: i32 = 13;
-/// Labels an axis has room for.
-const X_LABELS: usize = 8;
-const Y_LABELS: usize = 7;
+/// Most marks an axis gets; their number is decided by [`crate::ticks`].
+const MARKS_MAX: usize = 40;
 
 /// Colours of the lines, dark enough for white paper (at least 4.5:1). The page names them by number and has lighter
 /// ones for a dark screen.
@@ -38,10 +40,19 @@ pub(crate) const INK: RGBColor = RGBColor(0x1a, 0x1a, 0x1a);
 pub(crate) const RULE: RGBColor = RGBColor(0xd8, 0xd8, 0xd8);
 pub(crate) const PAPER: RGBColor = WHITE;
 
+/// How values lie along an axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scale {
+    Linear,
+    Logarithmic,
+    /// Values are numbers of nines: 1 is 90 %, 2 is 99 %.
+    Nines,
+}
+
 /// What goes along an axis. Values on a logarithmic axis are given as they are.
 pub(crate) struct Axis {
     pub label: &'static str,
-    pub logarithmic: bool,
+    pub scale: Scale,
     /// How a value is written.
     pub write: fn(f64) -> String,
 }
@@ -52,8 +63,6 @@ pub(crate) struct Line {
     pub points: Vec<(f64, f64)>,
     /// Which of [`COLOURS`].
     pub colour: usize,
-    /// Thin: something to compare with.
-    pub thin: bool,
 }
 
 /// A line chart.
@@ -117,7 +126,10 @@ impl Chart {
             .margin(MARGIN)
             .x_label_area_size(42)
             .y_label_area_size(72)
-            .build_cartesian_2d(x.0..x.1, y.0..y.1)
+            .build_cartesian_2d(
+                Marked { range: x, marks: self.x.marks(x) },
+                Marked { range: y, marks: self.y.marks(y) },
+            )
             .map_err(failed)?;
         let text = ("sans-serif", TEXT).into_font().color(&INK);
         chart
@@ -127,19 +139,24 @@ impl Chart {
             .axis_style(INK)
             .label_style(text.clone())
             .axis_desc_style(text)
-            .x_labels(X_LABELS)
-            .y_labels(Y_LABELS)
+            .x_labels(MARKS_MAX)
+            .y_labels(MARKS_MAX)
             .x_desc(self.x.label)
             .y_desc(self.y.label)
             .x_label_formatter(&|v| self.x.text(*v))
             .y_label_formatter(&|v| self.y.text(*v))
             .draw()
             .map_err(failed)?;
-        for line in &self.lines {
+        for (position, line) in self.lines.iter().enumerate() {
             let points = line.points.iter().map(|(px, py)| (self.x.place(*px), self.y.place(*py)));
-            chart.draw_series(LineSeries::new(points, line.style())).map_err(failed)?;
+            chart.draw_series(LineSeries::new(points, line.style(self.width(position)))).map_err(failed)?;
         }
         Ok(())
+    }
+
+    /// Width of a line: later ones are thinner, so that one that lies on another hides nothing.
+    fn width(&self, position: usize) -> u32 {
+        (self.lines.len() - position).min(4) as u32
     }
 
     fn x_range(&self) -> (f64, f64) {
@@ -155,18 +172,18 @@ impl Chart {
     }
 
     /// The lines' entries, as many to a row as fit.
-    fn legend_rows(&self) -> Vec<Vec<(i32, &Line)>> {
-        let mut rows: Vec<Vec<(i32, &Line)>> = vec![Vec::new()];
+    fn legend_rows(&self) -> Vec<Vec<(i32, &Line, u32)>> {
+        let mut rows: Vec<Vec<(i32, &Line, u32)>> = vec![Vec::new()];
         let (left, right) = (MARGIN as i32 * 2, SIZE.0 as i32 - MARGIN as i32);
         let mut x = left;
-        for line in &self.lines {
+        for (position, line) in self.lines.iter().enumerate() {
             let width = LEGEND_STROKE + text_width(&line.label);
             if x > left && x + width > right {
                 rows.push(Vec::new());
                 x = left;
             }
             if let Some(row) = rows.last_mut() {
-                row.push((x, line));
+                row.push((x, line, self.width(position)));
             }
             x += width + LEGEND_GAP;
         }
@@ -177,30 +194,70 @@ impl Chart {
 impl Axis {
     /// Where a value lies.
     fn place(&self, value: f64) -> f64 {
-        if self.logarithmic { value.max(1.0).log10() } else { value }
+        if self.scale == Scale::Logarithmic { value.max(1.0).log10() } else { value }
     }
 
     fn text(&self, place: f64) -> String {
-        (self.write)(if self.logarithmic { 10f64.powf(place) } else { place })
+        (self.write)(if self.scale == Scale::Logarithmic { 10f64.powf(place) } else { place })
+    }
+
+    /// Places with a mark.
+    fn marks(&self, range: (f64, f64)) -> Vec<f64> {
+        match self.scale {
+            Scale::Linear => ticks::linear(range),
+            Scale::Logarithmic => ticks::logarithmic(range),
+            Scale::Nines => ticks::nines(range),
+        }
     }
 }
 
 impl Line {
-    fn style(&self) -> ShapeStyle {
-        COLOURS[self.colour % COLOURS.len()].stroke_width(if self.thin { 1 } else { 2 })
+    fn style(&self, width: u32) -> ShapeStyle {
+        COLOURS[self.colour % COLOURS.len()].stroke_width(width)
+    }
+}
+
+/// A range with the places of its marks.
+struct Marked {
+    range: (f64, f64),
+    marks: Vec<f64>,
+}
+
+impl Ranged for Marked {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (low, high): (i32, i32)) -> i32 {
+        let part = (value - self.range.0) / (self.range.1 - self.range.0);
+        low + (part * f64::from(high - low)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _hint: Hint) -> Vec<f64> {
+        self.marks.clone()
+    }
+
+    fn range(&self) -> std::ops::Range<f64> {
+        self.range.0..self.range.1
+    }
+}
+
+/// Marks are written by the axis' own words; the library asks for this where it has none.
+impl ValueFormatter<f64> for Marked {
+    fn format(value: &f64) -> String {
+        crate::unit::short(*value)
     }
 }
 
 fn draw_legend<B: DrawingBackend>(
     area: &DrawingArea<B, Shift>,
-    rows: &[Vec<(i32, &Line)>],
+    rows: &[Vec<(i32, &Line, u32)>],
 ) -> Result<(), DrawError> {
     let text = ("sans-serif", TEXT).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
     for (row, entries) in rows.iter().enumerate() {
         let y = row as i32 * LEGEND_LINE + LEGEND_LINE / 2;
-        for (x, line) in entries {
+        for (x, line, width) in entries {
             let stroke = [(*x, y), (x + LEGEND_STROKE - 8, y)];
-            area.draw(&PathElement::new(stroke, line.style())).map_err(failed)?;
+            area.draw(&PathElement::new(stroke, line.style(*width))).map_err(failed)?;
             area.draw(&Text::new(line.label.clone(), (x + LEGEND_STROKE - 2, y), text.clone()))
                 .map_err(failed)?;
         }
@@ -242,10 +299,10 @@ mod tests {
 
     fn chart(points: Vec<(f64, f64)>) -> Chart {
         Chart {
-            x: Axis { label: "time", logarithmic: true, write: crate::unit::time },
-            y: Axis { label: "share", logarithmic: false, write: crate::unit::short },
+            x: Axis { label: "time", scale: Scale::Logarithmic, write: crate::unit::time },
+            y: Axis { label: "share", scale: Scale::Linear, write: crate::unit::short },
             y_includes: (0.0, 1.0),
-            lines: vec![Line { label: "cfq <a&b>".into(), points, colour: 0, thin: false }],
+            lines: vec![Line { label: "cfq <a&b>".into(), points, colour: 0 }],
         }
     }
 

@@ -6,11 +6,13 @@ use fairlift_sim::result::{JobResult, RunResult, SAMPLE_NS};
 use fairlift_sim::scenario::Scenario;
 use fairlift_sim::stats::Latency;
 
-use crate::chart::{Axis, Chart, DrawError, Line};
+use crate::chart::{Axis, Chart, DrawError, Line, Scale};
 use crate::unit;
 
 /// Points a latency curve is thinned to; more would not be seen.
 const POINTS_MAX: usize = 400;
+const KIB: f64 = 1024.0;
+const MIB: f64 = 1024.0 * KIB;
 
 /// A picture of results.
 pub struct Figure {
@@ -85,7 +87,6 @@ fn latency(case: usize, label: &str, job: &str, columns: &Columns) -> Option<Fig
             label: scheduler.clone(),
             points: tail(&result.clat()),
             colour: *colour,
-            thin: false,
         })
         .collect();
     if lines.is_empty() {
@@ -97,8 +98,8 @@ fn latency(case: usize, label: &str, job: &str, columns: &Columns) -> Option<Fig
         caption: "Share of I/Os done within a time; both axes logarithmic, so that rare slow ones are seen. Further left is better.",
         case,
         chart: Chart {
-            x: Axis { label: "completion latency", logarithmic: true, write: unit::time },
-            y: Axis { label: "done within", logarithmic: false, write: nines },
+            x: Axis { label: "completion latency", scale: Scale::Logarithmic, write: unit::time },
+            y: Axis { label: "done within", scale: Scale::Nines, write: nines },
             y_includes: (0.0, 1.0),
             lines,
         },
@@ -135,13 +136,16 @@ fn nines(value: f64) -> String {
 }
 
 fn bandwidth(case: usize, label: &str, job: &str, columns: &Columns) -> Option<Figure> {
+    let fastest =
+        columns.iter().flat_map(|(.., result)| rate(result)).map(|(_, rate)| rate).fold(0.0, f64::max);
+    let (unit, axis) =
+        if fastest >= 4.0 * MIB { (MIB, "bandwidth, MiB/s") } else { (KIB, "bandwidth, KiB/s") };
     let lines: Vec<Line> = columns
         .iter()
         .map(|(scheduler, colour, result)| Line {
             label: scheduler.clone(),
-            points: rate(result),
+            points: rate(result).map(|(s, rate)| (s, rate / unit)).collect(),
             colour: *colour,
-            thin: false,
         })
         .filter(|line| line.points.len() > 1)
         .collect();
@@ -154,8 +158,8 @@ fn bandwidth(case: usize, label: &str, job: &str, columns: &Columns) -> Option<F
         caption: "Bytes moved in each half second, all directions and processes of the job. Further up is better.",
         case,
         chart: Chart {
-            x: Axis { label: "time since the job's start", logarithmic: false, write: seconds },
-            y: Axis { label: "bandwidth", logarithmic: false, write: unit::bandwidth },
+            x: Axis { label: "time since the job's start", scale: Scale::Linear, write: seconds },
+            y: Axis { label: axis, scale: Scale::Linear, write: unit::short },
             y_includes: (0.0, 0.0),
             lines,
         },
@@ -163,12 +167,12 @@ fn bandwidth(case: usize, label: &str, job: &str, columns: &Columns) -> Option<F
 }
 
 /// Time in seconds and bytes per second, by sample. The last one is not full and left out.
-fn rate(job: &JobResult) -> Vec<(f64, f64)> {
+fn rate(job: &JobResult) -> impl Iterator<Item = (f64, f64)> {
     let sample_s = SAMPLE_NS as f64 / 1e9;
     let full = (job.runtime_ns() / SAMPLE_NS) as usize;
     let bytes =
         |i: usize| job.transfers.iter().filter_map(|t| t.samples.get(i)).map(|s| s.bytes).sum::<u64>();
-    (0..full).map(|i| ((i as f64 + 0.5) * sample_s, bytes(i) as f64 / sample_s)).collect()
+    (0..full).map(move |i| ((i as f64 + 0.5) * sample_s, bytes(i) as f64 / sample_s))
 }
 
 fn seconds(value: f64) -> String {

@@ -6,6 +6,7 @@
 mod chart;
 mod curves;
 mod page;
+mod ticks;
 mod unit;
 
 pub use chart::DrawError;
