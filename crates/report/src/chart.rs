@@ -156,7 +156,7 @@ impl Chart {
 
     /// Width of a line: later ones are thinner, so that one that lies on another hides nothing.
     fn width(&self, position: usize) -> u32 {
-        (self.lines.len() - position).min(4) as u32
+        (self.lines.len() - position + 1).min(5) as u32
     }
 
     fn x_range(&self) -> (f64, f64) {
