@@ -30,6 +30,11 @@ impl View {
         Ok(View { page, plots: arguments.plots.clone() })
     }
 
+    /// Have recorded what the page tells.
+    pub fn prepare(&self, scenario: &mut Scenario) {
+        scenario.explain |= self.page.is_some();
+    }
+
     /// Write what was asked for.
     pub fn write(self, scenario: &Scenario, runs: &[Vec<RunResult>]) -> Result<(), Failure> {
         if let Some(folder) = &self.plots {

@@ -138,18 +138,18 @@ fn programs(runs: &[RunResult]) -> Markup {
     html! {
         @for name in names {
             @let results: Vec<_> = runs.iter().filter_map(|r| Some((r, r.program(name)?))).collect();
-            @let heads = results.first().map_or(&[][..], |(_, p)| &p.metrics[..]);
+            @let heads = results.first().map_or(&[][..], |(_, p)| &p.figures[..]);
             @if !heads.is_empty() {
                 div.scroll tabindex="0" role="region" aria-label=(name) {
                     table {
                         caption { (name) ": " code { (results[0].1.command) } }
                         thead { tr {
                             th scope="col" { "scheduler" }
-                            @for (head, _, unit) in heads { th.number scope="col" { (head.replace('_', " ")) @if !unit.is_empty() { ", " (unit) } } }
+                            @for head in heads { th.number scope="col" { (head.metric.part) " " (head.metric.heading) ", " (head.metric.unit) } }
                         } }
                         tbody { @for (run, program) in &results { tr {
                             th scope="row" { (run.scheduler) }
-                            @for (_, value, _) in &program.metrics { td.number { (unit::short(*value)) } }
+                            @for figure in &program.figures { td.number { (unit::short(figure.value)) } }
                         } } }
                     }
                 }

@@ -2,6 +2,7 @@
 
 mod colours;
 mod comparison;
+mod stories;
 
 use fairlift_sim::result::RunResult;
 use fairlift_sim::scenario::Scenario;
@@ -38,6 +39,7 @@ pub fn page(scenario: &Scenario, runs: &[Vec<RunResult>], repeat: &str) -> Resul
                 }
                 @if runs.len() > 1 { (contents(scenario)) }
                 main id="results" { @for case in &cases { (case) } }
+                script { (PreEscaped(include_str!("timeline.js"))) }
                 footer { p { "Simulated by fairlift " (env!("CARGO_PKG_VERSION")) ". The same seed gives the same page." } }
             }
         }
@@ -89,6 +91,7 @@ fn section(
             h2 id={ "case-" (case) "-title" } { (heading) }
             (comparison::tables(&runs[case]))
             div.figures { @for figure in &drawn { (figure) } }
+            (stories::stories(&runs[case]))
         }
     })
 }

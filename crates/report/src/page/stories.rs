@@ -24,7 +24,7 @@ struct Row {
 /// The stories of all runs of a case.
 pub(super) fn stories(runs: &[RunResult]) -> Markup {
     let told: Vec<(&RunResult, &Anatomy)> =
-        runs.iter().filter_map(|run| Some((run, run.anatomy.as_deref()?))).collect();
+        runs.iter().filter_map(|run| Some((run, run.explanation.as_ref()?))).collect();
     if told.is_empty() {
         return html! {};
     }
@@ -80,7 +80,7 @@ fn row_of_span(anatomy: &Anatomy, own: &str, start_ns: u64, span: &Span) -> Row 
         to_ns: span.end_ns - start_ns,
         lane: whose(anatomy, span.cause).unwrap_or(own).to_owned(),
         kind: kind(span.cause),
-        words: words(anatomy, span.cause),
+        words: anatomy.told(span.cause, "the scheduler"),
     }
 }
 
@@ -91,7 +91,7 @@ fn row_of_part(anatomy: &Anatomy, start_ns: u64, part: &Part) -> Row {
         to_ns: part.end_ns - start_ns,
         lane: whose(anatomy, part.cause).unwrap_or(by).to_owned(),
         kind: kind(part.cause),
-        words: format!("{} of {by}: {}", part.step.words(), words(anatomy, part.cause)),
+        words: format!("{} of {by}: {}", part.step.words(), anatomy.told(part.cause, "the scheduler")),
     }
 }
 
@@ -140,4 +140,25 @@ fn main_causes(rows: &[Row], took_ns: u64) -> String {
     sums.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     let share = |ns: u64| format!("{:.0} %", 100.0 * ns as f64 / took_ns.max(1) as f64);
     sums.iter().take(2).map(|(words, ns)| format!("{} {words}", share(*ns))).collect::<Vec<_>>().join(", ")
+}
+
+/// Whose line of the timeline a stretch belongs to, if it is somebody else's.
+fn whose(anatomy: &Anatomy, cause: Cause) -> Option<&str> {
+    match cause {
+        Cause::Behind(Some(task)) | Cause::Idling(Some(task)) | Cause::Task(Some(task)) => {
+            Some(anatomy.name(Some(task)))
+        }
+        _ => None,
+    }
+}
+
+const fn kind(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Device => "device",
+        Cause::Behind(_) => "behind",
+        Cause::Idling(_) => "idling",
+        Cause::Flush => "flush",
+        Cause::Cpu | Cause::Switch | Cause::Sleep => "cpu",
+        _ => "held",
+    }
 }
