@@ -9,6 +9,7 @@
 
 mod calls;
 mod recorder;
+mod samples;
 mod tasks;
 mod timeline;
 
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 pub use crate::engine::TaskId;
 pub(crate) use recorder::{Recorder, is_plugged};
+pub use samples::OverTime;
 pub(crate) use tasks::Why;
 
 /// Slowest requests kept.
@@ -313,6 +315,9 @@ pub struct TaskTimes {
 pub struct DeviceTimes {
     /// Working ([`Cause::Behind`]), flushing, idled, plugged, held back, by task; what is missing is time without any request.
     pub causes: Vec<Share>,
+    /// The same, as it went on; for pictures, not part of the JSON.
+    #[serde(skip)]
+    pub over_time: OverTime,
 }
 
 /// Everything recorded of a run.
