@@ -11,14 +11,18 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::ticks;
 
-/// Size of a figure, pixels.
-const SIZE: (u32, u32) = (760, 400);
-const MARGIN: u32 = 12;
+/// Size of a figure, in its own pixels: three beside each other fill a page, one a telephone.
+const SIZE: (u32, u32) = (500, 330);
+/// Pixels of a PNG for each of these.
+const PNG_SCALE: u32 = 2;
+const MARGIN: u32 = 10;
+/// Room for the marks' labels and the axis' name, below and on the left.
+const LABELS: (u32, u32) = (46, 78);
 const LEGEND_LINE: i32 = 20;
 /// Width that a legend entry's stroke and gaps take beside its text.
 const LEGEND_STROKE: i32 = 26;
 const LEGEND_GAP: i32 = 18;
-const TEXT: i32 = 13;
+const TEXT: i32 = 14;
 /// Most marks an axis gets; their number is decided by [`crate::ticks`].
 const MARKS_MAX: usize = 40;
 
@@ -65,6 +69,21 @@ pub(crate) struct Line {
     pub colour: usize,
 }
 
+/// Lines that are the same in all points become one with both names: one would hide the other.
+pub(crate) fn united(lines: Vec<Line>) -> Vec<Line> {
+    let mut apart: Vec<Line> = Vec::new();
+    for line in lines {
+        match apart.iter_mut().find(|other| other.points == line.points) {
+            Some(other) => {
+                other.label.push_str(" = ");
+                other.label.push_str(&line.label);
+            }
+            None => apart.push(line),
+        }
+    }
+    apart
+}
+
 /// A line chart.
 pub(crate) struct Chart {
     pub x: Axis,
@@ -100,43 +119,51 @@ impl Chart {
     /// As SVG.
     pub(crate) fn svg(&self) -> Result<String, DrawError> {
         let mut text = String::new();
-        self.draw(SVGBackend::with_string(&mut text, SIZE).into_drawing_area())?;
+        self.draw(SVGBackend::with_string(&mut text, SIZE).into_drawing_area(), 1)?;
         Ok(text)
     }
 
     /// As a PNG file.
     pub(crate) fn png(&self, path: &Path) -> Result<(), DrawError> {
-        self.draw(BitMapBackend::new(path, SIZE).into_drawing_area())
+        let size = (SIZE.0 * PNG_SCALE, SIZE.1 * PNG_SCALE);
+        self.draw(BitMapBackend::new(path, size).into_drawing_area(), PNG_SCALE)
     }
 
-    fn draw<B: DrawingBackend>(&self, area: DrawingArea<B, Shift>) -> Result<(), DrawError> {
+    /// `scale`: pixels of the area for each of the figure's own.
+    fn draw<B: DrawingBackend>(&self, area: DrawingArea<B, Shift>, scale: u32) -> Result<(), DrawError> {
         load_font();
         area.fill(&PAPER).map_err(failed)?;
         let rows = self.legend_rows();
         let legend_height = rows.len() as i32 * LEGEND_LINE + TEXT / 2;
-        let (plot, legend) = area.split_vertically(SIZE.1 as i32 - legend_height);
-        self.draw_plot(&plot)?;
-        draw_legend(&legend, &rows)?;
+        let (plot, legend) = area.split_vertically((SIZE.1 as i32 - legend_height) * scale as i32);
+        self.draw_plot(&plot, scale)?;
+        draw_legend(&legend, &rows, scale as i32)?;
         area.present().map_err(failed)
     }
 
-    fn draw_plot<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), DrawError> {
+    fn draw_plot<B: DrawingBackend>(
+        &self,
+        area: &DrawingArea<B, Shift>,
+        scale: u32,
+    ) -> Result<(), DrawError> {
         let (x, y) = (self.x_range(), self.y_range());
         let mut chart = ChartBuilder::on(area)
-            .margin(MARGIN)
-            .x_label_area_size(42)
-            .y_label_area_size(72)
+            .margin(MARGIN * scale)
+            // The last mark's label is centred on the end of the axis.
+            .margin_right(2 * MARGIN * scale)
+            .x_label_area_size(LABELS.0 * scale)
+            .y_label_area_size(LABELS.1 * scale)
             .build_cartesian_2d(
                 Marked { range: x, marks: self.x.marks(x) },
                 Marked { range: y, marks: self.y.marks(y) },
             )
             .map_err(failed)?;
-        let text = ("sans-serif", TEXT).into_font().color(&INK);
+        let text = ("sans-serif", TEXT * scale as i32).into_font().color(&INK);
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
-            .bold_line_style(RULE)
-            .axis_style(INK)
+            .bold_line_style(RULE.stroke_width(scale))
+            .axis_style(INK.stroke_width(scale))
             .label_style(text.clone())
             .axis_desc_style(text)
             .x_labels(MARKS_MAX)
@@ -149,7 +176,9 @@ impl Chart {
             .map_err(failed)?;
         for (position, line) in self.lines.iter().enumerate() {
             let points = line.points.iter().map(|(px, py)| (self.x.place(*px), self.y.place(*py)));
-            chart.draw_series(LineSeries::new(points, line.style(self.width(position)))).map_err(failed)?;
+            chart
+                .draw_series(LineSeries::new(points, line.style(self.width(position) * scale)))
+                .map_err(failed)?;
         }
         Ok(())
     }
@@ -251,15 +280,16 @@ impl ValueFormatter<f64> for Marked {
 fn draw_legend<B: DrawingBackend>(
     area: &DrawingArea<B, Shift>,
     rows: &[Vec<(i32, &Line, u32)>],
+    scale: i32,
 ) -> Result<(), DrawError> {
-    let text = ("sans-serif", TEXT).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
+    let text = ("sans-serif", TEXT * scale).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
     for (row, entries) in rows.iter().enumerate() {
-        let y = row as i32 * LEGEND_LINE + LEGEND_LINE / 2;
+        let y = (row as i32 * LEGEND_LINE + LEGEND_LINE / 2) * scale;
         for (x, line, width) in entries {
-            let stroke = [(*x, y), (x + LEGEND_STROKE - 8, y)];
-            area.draw(&PathElement::new(stroke, line.style(*width))).map_err(failed)?;
-            area.draw(&Text::new(line.label.clone(), (x + LEGEND_STROKE - 2, y), text.clone()))
-                .map_err(failed)?;
+            let stroke = [(x * scale, y), ((x + LEGEND_STROKE - 8) * scale, y)];
+            area.draw(&PathElement::new(stroke, line.style(width * scale as u32))).map_err(failed)?;
+            let place = ((x + LEGEND_STROKE - 2) * scale, y);
+            area.draw(&Text::new(line.label.clone(), place, text.clone())).map_err(failed)?;
         }
     }
     Ok(())
@@ -283,8 +313,9 @@ fn text_width(text: &str) -> i32 {
     size.map_or(TEXT * text.chars().count() as i32, |(width, _)| width as i32)
 }
 
-/// The figures' font is part of the program: text has the same extent on every machine.
-fn load_font() {
+/// Have the drawing library use our font as `sans-serif`: it is part of the program, so that text has the same extent on
+/// every machine.
+pub fn load_font() {
     static LOADED: Once = Once::new();
     LOADED.call_once(|| {
         let font = include_bytes!("../font/DejaVuSans-latin.ttf");

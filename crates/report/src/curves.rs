@@ -6,8 +6,8 @@ use fairlift_sim::result::{JobResult, RunResult, SAMPLE_NS};
 use fairlift_sim::scenario::Scenario;
 use fairlift_sim::stats::Latency;
 
-use crate::chart::{Axis, Chart, DrawError, Line, Scale};
-use crate::unit;
+use crate::chart::{Axis, Chart, DrawError, Line, Scale, united};
+use crate::{shares, unit};
 
 /// Points a latency curve is thinned to; more would not be seen.
 const POINTS_MAX: usize = 400;
@@ -24,7 +24,7 @@ pub struct Figure {
     pub caption: &'static str,
     /// Case of the scenario it belongs to, by position.
     pub case: usize,
-    chart: Chart,
+    pub(crate) chart: Chart,
 }
 
 impl Figure {
@@ -49,7 +49,10 @@ impl Figure {
     }
 }
 
-/// All figures, case by case: latency and bandwidth of every job, then the device.
+/// Jobs with figures in a case; a page of thousands would help nobody. Those that moved most are shown.
+pub(crate) const JOBS_MAX: usize = 8;
+
+/// All figures, case by case: latency, bandwidth and share of the device of every job, then the device.
 pub fn figures(scenario: &Scenario, runs: &[Vec<RunResult>]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (case, runs) in runs.iter().enumerate() {
@@ -57,7 +60,12 @@ pub fn figures(scenario: &Scenario, runs: &[Vec<RunResult>]) -> Vec<Figure> {
         for (name, columns) in jobs(runs) {
             figures.extend(latency(case, label, &name, &columns));
             figures.extend(bandwidth(case, label, &name, &columns));
+            figures.extend(shares::share(case, label, &name, runs));
         }
+        for program in runs.first().into_iter().flat_map(|run| &run.programs).take(JOBS_MAX) {
+            figures.extend(shares::share(case, label, &program.name, runs));
+        }
+        figures.extend(shares::busy(case, label, runs));
     }
     figures
 }
@@ -73,6 +81,13 @@ fn jobs(runs: &[RunResult]) -> Vec<(String, Vec<(String, usize, JobResult)>)> {
                 None => jobs.push((entry.2.name.clone(), vec![entry])),
             }
         }
+    }
+    if jobs.len() > JOBS_MAX {
+        let moved = |columns: &Columns| columns.iter().map(|(.., job)| job.bytes()).max();
+        let mut order: Vec<usize> = (0..jobs.len()).collect();
+        order.sort_by_key(|i| std::cmp::Reverse(moved(&jobs[*i].1)));
+        let kept = &order[..JOBS_MAX];
+        jobs = jobs.into_iter().enumerate().filter(|(i, _)| kept.contains(i)).map(|(_, job)| job).collect();
     }
     jobs
 }
@@ -101,7 +116,7 @@ fn latency(case: usize, label: &str, job: &str, columns: &Columns) -> Option<Fig
             x: Axis { label: "completion latency", scale: Scale::Logarithmic, write: unit::time },
             y: Axis { label: "done within", scale: Scale::Nines, write: nines },
             y_includes: (0.0, 1.0),
-            lines,
+            lines: united(lines),
         },
     })
 }
@@ -161,7 +176,7 @@ fn bandwidth(case: usize, label: &str, job: &str, columns: &Columns) -> Option<F
             x: Axis { label: "time since the job's start", scale: Scale::Linear, write: seconds },
             y: Axis { label: axis, scale: Scale::Linear, write: unit::short },
             y_includes: (0.0, 0.0),
-            lines,
+            lines: united(lines),
         },
     })
 }
@@ -175,11 +190,11 @@ fn rate(job: &JobResult) -> impl Iterator<Item = (f64, f64)> {
     (0..full).map(move |i| ((i as f64 + 0.5) * sample_s, bytes(i) as f64 / sample_s))
 }
 
-fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     format!("{} s", unit::short(value))
 }
 
-fn title(what: &str, case: &str, job: &str) -> String {
+pub(crate) fn title(what: &str, case: &str, job: &str) -> String {
     match case {
         "" => format!("{what}: {job}"),
         case => format!("{what}: {job}, case {case}"),
@@ -187,7 +202,7 @@ fn title(what: &str, case: &str, job: &str) -> String {
 }
 
 /// Words joined to something every file system takes.
-fn file_name(words: &[&str]) -> String {
+pub(crate) fn file_name(words: &[&str]) -> String {
     let words: Vec<String> = words.iter().filter(|w| !w.is_empty()).map(|w| plain(w)).collect();
     words.join("-")
 }

@@ -6,9 +6,10 @@
 mod chart;
 mod curves;
 mod page;
+mod shares;
 mod ticks;
 mod unit;
 
-pub use chart::DrawError;
+pub use chart::{DrawError, load_font};
 pub use curves::{Figure, figures};
 pub use page::page;

@@ -22,10 +22,8 @@ const ON_DARK: [RGBColor; 8] = [
 pub(super) fn css() -> String {
     let mut text = String::from(":root{");
     variables(&mut text, &COLOURS);
-    text.push_str("}@media (prefers-color-scheme:dark){:root{");
+    text.push_str("}@media screen and (prefers-color-scheme:dark){:root{");
     variables(&mut text, &ON_DARK);
-    text.push_str("}}@media print{:root{");
-    variables(&mut text, &COLOURS);
     text.push_str("}}\n");
     text
 }

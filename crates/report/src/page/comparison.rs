@@ -4,6 +4,7 @@ use fairlift_sim::result::{JobResult, RunResult};
 use fairlift_sim::stats::Latency;
 use maud::{Markup, html};
 
+use super::in_case;
 use crate::unit;
 
 /// Names of the directions, by their numbers.
@@ -19,18 +20,18 @@ struct Row<'a> {
 }
 
 /// All tables of a case.
-pub(super) fn tables(runs: &[RunResult]) -> Markup {
+pub(super) fn tables(case: &str, runs: &[RunResult]) -> Markup {
     let results: Vec<Vec<JobResult>> = runs.iter().map(RunResult::jobs).collect();
     let names: Vec<String> = results.first().into_iter().flatten().map(|j| j.name.clone()).collect();
     html! {
         @for name in &names {
             @for (direction, what) in DIRECTIONS.iter().enumerate() {
-                (table(&format!("{name}, {what}"), &rows(runs, &results, name, direction)))
+                (table(case, &format!("{name}, {what}"), &rows(runs, &results, name, direction)))
             }
-            (table(&format!("{name}, fsync"), &sync_rows(runs, &results, name)))
+            (table(case, &format!("{name}, fsync"), &sync_rows(runs, &results, name)))
         }
-        @if !names.is_empty() { (totals(runs)) }
-        (programs(runs))
+        @if !names.is_empty() { (totals(case, runs)) }
+        (programs(case, runs))
     }
 }
 
@@ -69,7 +70,7 @@ fn sync_rows<'a>(runs: &'a [RunResult], results: &'a [Vec<JobResult>], name: &st
     runs.iter().zip(results).filter_map(row).collect()
 }
 
-fn table(caption: &str, rows: &[Row<'_>]) -> Markup {
+fn table(case: &str, caption: &str, rows: &[Row<'_>]) -> Markup {
     if rows.is_empty() {
         return html! {};
     }
@@ -85,7 +86,7 @@ fn table(caption: &str, rows: &[Row<'_>]) -> Markup {
     let best_latency: Vec<Option<f64>> =
         (0..5).map(|i| best(latencies.iter().map(|l| l[i]), f64::min)).collect();
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(caption) {
+        div.scroll tabindex="0" role="region" aria-label={ (caption) (in_case(case)) } {
             table {
                 caption { (caption) }
                 thead { tr {
@@ -107,9 +108,9 @@ fn table(caption: &str, rows: &[Row<'_>]) -> Markup {
     }
 }
 
-fn totals(runs: &[RunResult]) -> Markup {
+fn totals(case: &str, runs: &[RunResult]) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="all jobs" {
+        div.scroll tabindex="0" role="region" aria-label={ "all jobs" (in_case(case)) } {
             table {
                 caption { "all jobs" }
                 thead { tr {
@@ -132,7 +133,7 @@ fn totals(runs: &[RunResult]) -> Markup {
 }
 
 /// Each program's own figures, a column per figure.
-fn programs(runs: &[RunResult]) -> Markup {
+fn programs(case: &str, runs: &[RunResult]) -> Markup {
     let names: Vec<&str> =
         runs.first().into_iter().flat_map(|r| &r.programs).map(|p| p.name.as_str()).collect();
     html! {
@@ -140,7 +141,7 @@ fn programs(runs: &[RunResult]) -> Markup {
             @let results: Vec<_> = runs.iter().filter_map(|r| Some((r, r.program(name)?))).collect();
             @let heads = results.first().map_or(&[][..], |(_, p)| &p.figures[..]);
             @if !heads.is_empty() {
-                div.scroll tabindex="0" role="region" aria-label=(name) {
+                div.scroll tabindex="0" role="region" aria-label={ "program " (name) (in_case(case)) } {
                     table {
                         caption { (name) ": " code { (results[0].1.command) } }
                         thead { tr {

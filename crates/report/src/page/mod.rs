@@ -2,7 +2,9 @@
 
 mod colours;
 mod comparison;
+mod overview;
 mod stories;
+mod waits;
 
 use fairlift_sim::result::RunResult;
 use fairlift_sim::scenario::Scenario;
@@ -38,7 +40,7 @@ pub fn page(scenario: &Scenario, runs: &[Vec<RunResult>], repeat: &str) -> Resul
                     (settings(scenario, runs, repeat))
                 }
                 @if runs.len() > 1 { (contents(scenario)) }
-                main id="results" { @for case in &cases { (case) } }
+                main id="results" { (overview::overview(scenario, runs)) @for case in &cases { (case) } }
                 script { (PreEscaped(include_str!("timeline.js"))) }
                 footer { p { "Simulated by fairlift " (env!("CARGO_PKG_VERSION")) ". The same seed gives the same page." } }
             }
@@ -77,6 +79,11 @@ fn contents(scenario: &Scenario) -> Markup {
     }
 }
 
+/// Tells the landmarks of a case from those of the others.
+fn in_case(case: &str) -> String {
+    if case.is_empty() { String::new() } else { format!(", case {case}") }
+}
+
 fn section(
     scenario: &Scenario,
     runs: &[Vec<RunResult>],
@@ -89,9 +96,9 @@ fn section(
     Ok(html! {
         section.case id={ "case-" (case) } aria-labelledby={ "case-" (case) "-title" } {
             h2 id={ "case-" (case) "-title" } { (heading) }
-            (comparison::tables(&runs[case]))
+            (comparison::tables(name, &runs[case]))
             div.figures { @for figure in &drawn { (figure) } }
-            (stories::stories(&runs[case]))
+            (stories::stories(name, &runs[case]))
         }
     })
 }

@@ -1,13 +1,14 @@
 //! The slowest requests and calls: each a line that says why it took so long, which opens to a timeline and its table.
 
-use fairlift_sim::anatomy::{Anatomy, CallStory, Calls, Cause, Part, RequestStory, Span};
+use fairlift_sim::anatomy::{Anatomy, CallStory, Calls, Cause, Part, RequestStory, Span, TaskId};
 use fairlift_sim::result::RunResult;
 use maud::{Markup, html};
 
+use super::waits;
 use crate::unit;
 
-/// Stretches of time with more entries than this are shown by their longest.
-const ROWS_MAX: usize = 200;
+/// Of more stretches than this the shortest are put together with their neighbours.
+const ROWS_MAX: usize = 60;
 
 /// One stretch of time as the page shows it, relative to the story's start.
 struct Row {
@@ -17,12 +18,48 @@ struct Row {
     lane: String,
     /// What kind it is, for the colour.
     kind: &'static str,
-    /// In words.
+    /// In words; of several stretches put together those of the longest.
     words: String,
+    /// How many stretches are put together.
+    stretches: usize,
+    /// The longest of them.
+    longest_ns: u64,
+}
+
+impl Row {
+    fn new(from_ns: u64, to_ns: u64, lane: String, kind: &'static str, words: String) -> Row {
+        Row { from_ns, to_ns, lane, kind, words, stretches: 1, longest_ns: to_ns - from_ns }
+    }
+
+    const fn length_ns(&self) -> u64 {
+        self.to_ns - self.from_ns
+    }
+
+    /// Take in the one that follows. If they are of the same sort they are one stretch.
+    fn join(&mut self, next: Row) {
+        let same = self.lane == next.lane && self.words == next.words;
+        self.to_ns = next.to_ns;
+        if same && self.stretches == 1 {
+            self.longest_ns = self.length_ns();
+            return;
+        }
+        self.stretches += next.stretches;
+        if next.longest_ns > self.longest_ns {
+            (self.lane, self.kind, self.words) = (next.lane, next.kind, next.words);
+            self.longest_ns = next.longest_ns;
+        }
+    }
+
+    fn told(&self) -> String {
+        match self.stretches {
+            1 => self.words.clone(),
+            many => format!("{many} stretches, the longest: {}", self.words),
+        }
+    }
 }
 
 /// The stories of all runs of a case.
-pub(super) fn stories(runs: &[RunResult]) -> Markup {
+pub(super) fn stories(case: &str, runs: &[RunResult]) -> Markup {
     let told: Vec<(&RunResult, &Anatomy)> =
         runs.iter().filter_map(|run| Some((run, run.explanation.as_ref()?))).collect();
     if told.is_empty() {
@@ -30,15 +67,21 @@ pub(super) fn stories(runs: &[RunResult]) -> Markup {
     }
     html! {
         h3 { "Why they waited" }
-        p { "The slowest requests, and the slowest calls that wait for the disk. Each opens to a timeline: zoom with the buttons "
-            "or + and -, move with the arrow keys." }
+        p { "The slowest requests, and the slowest calls that wait for the disk. Each opens to a timeline that tells who had the "
+            "device meanwhile: zoom with the buttons or + and -, move with the arrow keys." }
         (legend())
         @for (run, anatomy) in told {
             h4 { (run.scheduler) }
-            @for story in &anatomy.slowest { (request(anatomy, story)) }
-            @for calls in &anatomy.calls { @if let Some(story) = calls.slowest.first() { (call(anatomy, calls, story)) } }
+            (waits::table(&scope(case, run), anatomy))
+            @for story in &anatomy.slowest { (request(&scope(case, run), anatomy, story)) }
+            @for calls in &anatomy.calls { @if let Some(story) = calls.slowest.first() { (call(&scope(case, run), anatomy, calls, story)) } }
         }
     }
+}
+
+/// What tells a run from all others of the page.
+fn scope(case: &str, run: &RunResult) -> String {
+    format!(", {}{}", run.scheduler, super::in_case(case))
 }
 
 fn legend() -> Markup {
@@ -55,9 +98,9 @@ fn legend() -> Markup {
     }
 }
 
-fn request(anatomy: &Anatomy, story: &RequestStory) -> Markup {
-    let own = anatomy.name(story.task);
-    let rows = story.spans.iter().map(|span| row_of_span(anatomy, own, story.asked_ns, span)).collect();
+fn request(scope: &str, anatomy: &Anatomy, story: &RequestStory) -> Markup {
+    let own = story.task.map_or_else(|| anatomy.name(None).to_owned(), |task| numbered(anatomy, task));
+    let rows = story.spans.iter().map(|span| row_of_span(anatomy, &own, story.asked_ns, span)).collect();
     let size = u64::from(story.sectors) / 2;
     let what = format!(
         "{} {} of {size} KiB at sector {} by {own}",
@@ -65,50 +108,60 @@ fn request(anatomy: &Anatomy, story: &RequestStory) -> Markup {
         story.op,
         story.sector
     );
-    details(story.took_ns(), &what, story.asked_ns, rows)
+    details(scope, story.took_ns(), &what, story.asked_ns, rows)
 }
 
-fn call(anatomy: &Anatomy, calls: &Calls, story: &CallStory) -> Markup {
+fn call(scope: &str, anatomy: &Anatomy, calls: &Calls, story: &CallStory) -> Markup {
     let rows = story.parts.iter().map(|part| row_of_part(anatomy, story.start_ns, part)).collect();
     let what = format!("{} by {}, the slowest of {}", calls.call.words(), calls.name, calls.count);
-    details(story.end_ns - story.start_ns, &what, story.start_ns, rows)
+    details(scope, story.end_ns - story.start_ns, &what, story.start_ns, rows)
 }
 
 fn row_of_span(anatomy: &Anatomy, own: &str, start_ns: u64, span: &Span) -> Row {
-    Row {
-        from_ns: span.start_ns - start_ns,
-        to_ns: span.end_ns - start_ns,
-        lane: whose(anatomy, span.cause).unwrap_or(own).to_owned(),
-        kind: kind(span.cause),
-        words: anatomy.told(span.cause, "the scheduler"),
-    }
+    Row::new(
+        span.start_ns - start_ns,
+        span.end_ns - start_ns,
+        whose(span.cause).map_or_else(|| own.to_owned(), |task| numbered(anatomy, task)),
+        kind(span.cause),
+        anatomy.told(span.cause, "the scheduler"),
+    )
 }
 
 fn row_of_part(anatomy: &Anatomy, start_ns: u64, part: &Part) -> Row {
     let by = anatomy.name(Some(part.by));
-    Row {
-        from_ns: part.start_ns - start_ns,
-        to_ns: part.end_ns - start_ns,
-        lane: whose(anatomy, part.cause).unwrap_or(by).to_owned(),
-        kind: kind(part.cause),
-        words: format!("{} of {by}: {}", part.step.words(), anatomy.told(part.cause, "the scheduler")),
+    Row::new(
+        part.start_ns - start_ns,
+        part.end_ns - start_ns,
+        numbered(anatomy, whose(part.cause).unwrap_or(part.by)),
+        kind(part.cause),
+        format!("{} of {by}: {}", part.step.words(), anatomy.told(part.cause, "the scheduler")),
+    )
+}
+
+/// A task's name, with its number among those of the same name if there are several.
+fn numbered(anatomy: &Anatomy, task: TaskId) -> String {
+    let name = anatomy.name(Some(task));
+    let mut same = anatomy.tasks.iter().filter(|other| other.name == name);
+    match same.clone().count() {
+        0 | 1 => name.to_owned(),
+        _ => format!("{name} {}", same.position(|other| other.task == task).map_or(0, |i| i + 1)),
     }
 }
 
-fn details(took_ns: u64, what: &str, at_ns: u64, rows: Vec<Row>) -> Markup {
+fn details(scope: &str, took_ns: u64, what: &str, at_ns: u64, rows: Vec<Row>) -> Markup {
     let took = unit::time(took_ns as f64);
     html! {
         details.story {
             summary { strong { (took) } " " (what) " " span.soft { (main_causes(&rows, took_ns)) } }
             p { "Asked for at " (unit::time(at_ns as f64)) " of the run." }
-            div.scroll tabindex="0" role="region" aria-label={ "Where " (took) " went" } {
+            div.scroll tabindex="0" role="region" aria-label={ "Where " (took) " went: " (what) " at " (unit::time(at_ns as f64)) (scope) } {
                 table {
                     thead { tr { th.number scope="col" { "from" } th.number scope="col" { "for" } th scope="col" { "what" } } }
-                    tbody { @for row in longest(rows) {
+                    tbody { @for row in condensed(rows) {
                         tr data-from=(row.from_ns) data-to=(row.to_ns) data-lane=(row.lane) data-kind=(row.kind) {
                             td.number { (unit::time(row.from_ns as f64)) }
                             td.number { (unit::time((row.to_ns - row.from_ns) as f64)) }
-                            td { (row.words) }
+                            td.words { (row.told()) }
                         }
                     } }
                 }
@@ -117,14 +170,29 @@ fn details(took_ns: u64, what: &str, at_ns: u64, rows: Vec<Row>) -> Markup {
     }
 }
 
-/// In order of time, without the shortest if there are too many.
-fn longest(mut rows: Vec<Row>) -> Vec<Row> {
-    if rows.len() > ROWS_MAX {
-        rows.sort_by_key(|row| std::cmp::Reverse(row.to_ns - row.from_ns));
-        rows.truncate(ROWS_MAX);
-        rows.sort_by_key(|row| row.from_ns);
+/// In order of time and without gaps: neighbours of the same kind and lane are one, then the shortest are put together with
+/// their neighbours until there are few enough.
+fn condensed(rows: Vec<Row>) -> Vec<Row> {
+    let rows = joined(rows, |last, row| last.lane == row.lane && last.words == row.words);
+    if rows.len() <= ROWS_MAX {
+        return rows;
     }
-    rows
+    let mut lengths: Vec<u64> = rows.iter().map(Row::length_ns).collect();
+    lengths.sort_unstable_by_key(|ns| std::cmp::Reverse(*ns));
+    let short_ns = lengths[ROWS_MAX];
+    joined(rows, |last, row| last.longest_ns <= short_ns && row.length_ns() <= short_ns)
+}
+
+/// Rows with each joined to the one before it where they `belong` together.
+fn joined(rows: Vec<Row>, belong: impl Fn(&Row, &Row) -> bool) -> Vec<Row> {
+    let mut out: Vec<Row> = Vec::new();
+    for row in rows {
+        match out.last_mut().filter(|last| last.to_ns == row.from_ns && belong(last, &row)) {
+            Some(last) => last.join(row),
+            None => out.push(row),
+        }
+    }
+    out
 }
 
 /// The two causes that took most.
@@ -143,16 +211,15 @@ fn main_causes(rows: &[Row], took_ns: u64) -> String {
 }
 
 /// Whose line of the timeline a stretch belongs to, if it is somebody else's.
-fn whose(anatomy: &Anatomy, cause: Cause) -> Option<&str> {
+const fn whose(cause: Cause) -> Option<TaskId> {
     match cause {
-        Cause::Behind(Some(task)) | Cause::Idling(Some(task)) | Cause::Task(Some(task)) => {
-            Some(anatomy.name(Some(task)))
-        }
+        Cause::Behind(task) | Cause::Idling(task) | Cause::Task(task) => task,
         _ => None,
     }
 }
 
-const fn kind(cause: Cause) -> &'static str {
+/// What kind of time it is, for the colour.
+pub(super) const fn kind(cause: Cause) -> &'static str {
     match cause {
         Cause::Device => "device",
         Cause::Behind(_) => "behind",
