@@ -103,7 +103,13 @@ test("a slow request opens to its timeline, which the keyboard moves", async () 
   await timeline.waitFor();
   const rows = await story.locator("tbody tr").count();
   assert.equal(await timeline.locator("rect").count(), rows, "a bar for every stretch of time");
-  assert.ok((await drawn(page, timeline)) > 0.05);
+  const covered = await timeline.evaluate((svg) => {
+    const bars = [...svg.querySelectorAll("rect")].map((bar) => [Number(bar.getAttribute("x")), Number(bar.getAttribute("width"))]);
+    const [left, right] = [Math.min(...bars.map(([x]) => x)), Math.max(...bars.map(([x, width]) => x + width))];
+    return { bars: bars.reduce((sum, [, width]) => sum + width, 0) / (right - left), plot: (right - left) / svg.viewBox.baseVal.width };
+  });
+  assert.ok(covered.bars > 0.99, `${covered.bars} of the time has a bar: the stretches leave no hole`);
+  assert.ok(covered.plot > 0.5, `the bars take ${covered.plot} of the width`);
   await story.screenshot({ path: join(shots, "timeline.png") });
 
   const status = story.locator("[aria-live]");
@@ -134,8 +140,34 @@ test("readable without scripts, and on paper", async () => {
   assert.ok((await page.locator("table").count()) > 0);
   assert.ok((await page.locator("details.story tbody tr").count()) > 0);
   await context.close();
-  const printed = await open();
+  const printed = await open({ colorScheme: "dark" });
   await printed.page.emulateMedia({ media: "print" });
   assert.equal(await printed.page.locator("nav").isVisible().catch(() => false), false);
+  const ground = await printed.page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--paper"));
+  assert.equal(ground.trim(), "#fff", "paper is white, whatever the screen is");
   await printed.context.close();
+});
+
+for (const width of [360, 768, 1280]) {
+  test(`nothing but tables is wider than a window of ${width} pixels`, async () => {
+    const { context, page } = await open({ viewport: { width, height: 800 } });
+    await page.locator("details.story > summary").last().click();
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+    await page.screenshot({ path: join(shots, `page-${width}.png`) });
+    await context.close();
+  });
+}
+
+test("every figure has a name, an axis in words and no text outside of it", async () => {
+  const { context, page } = await open();
+  const faults = await page.evaluate(() => [...document.querySelectorAll(".plot")].flatMap((plot) => {
+    const name = plot.getAttribute("aria-label"), frame = plot.querySelector("svg").getBoundingClientRect();
+    const outside = [...plot.querySelectorAll("text")].filter((text) => {
+      const box = text.getBoundingClientRect();
+      return box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1;
+    });
+    return [...(name ? [] : ["a figure without a name"]), ...outside.map((text) => `${name}: '${text.textContent.trim()}'`)];
+  }));
+  assert.deepEqual(faults, []);
+  await context.close();
 });

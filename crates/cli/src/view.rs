@@ -30,9 +30,9 @@ impl View {
         Ok(View { page, plots: arguments.plots.clone() })
     }
 
-    /// Have recorded what the page tells.
+    /// Have recorded what the page and the figures tell.
     pub fn prepare(&self, scenario: &mut Scenario) {
-        scenario.explain |= self.page.is_some();
+        scenario.explain |= self.page.is_some() || self.plots.is_some();
     }
 
     /// Write what was asked for.
@@ -45,7 +45,7 @@ impl View {
         if let Some(output) = self.page {
             let text =
                 page(scenario, runs, &command()).map_err(|e| Failure::new(e.to_string()).at("--report"))?;
-            output.write(&text)?;
+            output.write(&text).map_err(|e| e.at("--report"))?;
         }
         Ok(())
     }
