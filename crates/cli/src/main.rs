@@ -79,10 +79,7 @@ fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let mut scenario = input::scenario(&arguments.work, &arguments.scheduler)?;
     view.prepare(&mut scenario);
     let mut runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
-    view.write(&scenario, &runs)?;
-    if !arguments.work.explain {
-        runs.iter_mut().flatten().for_each(|run| run.explanation = None);
-    }
+    view.write(&scenario, &mut runs, arguments.work.explain)?;
     let text = match arguments.output_format {
         Format::Table => table::table(&scenario, &runs, output.style()),
         Format::Json => json::comparison(&scenario, &runs),
@@ -106,10 +103,7 @@ fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
     let view = View::open(&arguments.view)?;
     view.prepare(&mut scenario);
     let mut runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
-    view.write(&scenario, &runs)?;
-    if !arguments.work.explain {
-        runs.iter_mut().flatten().for_each(|run| run.explanation = None);
-    }
+    view.write(&scenario, &mut runs, arguments.work.explain)?;
     let text = match arguments.output_format {
         Format::Table => report::report(&scenario, &runs, output.style()),
         Format::Json => json::fio(&scenario.cases[0], &runs[0][0]),

@@ -35,8 +35,22 @@ impl View {
         scenario.explain |= self.page.is_some() || self.plots.is_some();
     }
 
-    /// Write what was asked for.
-    pub fn write(self, scenario: &Scenario, runs: &[Vec<RunResult>]) -> Result<(), Failure> {
+    /// Write what was asked for. What was recorded for this only (`explain`: for the reader, too) is forgotten afterwards, so that
+    /// all other output is the same with and without a page.
+    pub fn write(
+        self,
+        scenario: &Scenario,
+        runs: &mut [Vec<RunResult>],
+        explain: bool,
+    ) -> Result<(), Failure> {
+        self.write_files(scenario, runs)?;
+        if !explain {
+            runs.iter_mut().flatten().for_each(|run| run.explanation = None);
+        }
+        Ok(())
+    }
+
+    fn write_files(self, scenario: &Scenario, runs: &[Vec<RunResult>]) -> Result<(), Failure> {
         if let Some(folder) = &self.plots {
             for figure in figures(scenario, runs) {
                 figure.write(folder).map_err(|e| Failure::new(e.to_string()).at("--plots"))?;
