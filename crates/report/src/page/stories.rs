@@ -229,3 +229,43 @@ pub(super) const fn kind(cause: Cause) -> &'static str {
         _ => "held",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(from_ns: u64, to_ns: u64, words: &str) -> Row {
+        Row::new(from_ns, to_ns, "a".into(), "device", words.into())
+    }
+
+    #[test]
+    fn stretches_of_one_sort_that_follow_each_other_are_one() {
+        let rows =
+            condensed(vec![row(0, 5, "in the device"), row(5, 9, "in the device"), row(9, 10, "held back")]);
+        let told: Vec<_> = rows.iter().map(|r| (r.from_ns, r.to_ns, r.told())).collect();
+        assert_eq!(told, [(0, 9, "in the device".to_owned()), (9, 10, "held back".to_owned())]);
+    }
+
+    #[test]
+    fn of_too_many_stretches_the_short_ones_are_put_together_and_none_is_lost() {
+        // A long one, then a hundred short ones of two sorts, ten times.
+        let mut at = 0;
+        let mut rows = Vec::new();
+        for turn in 0..10 {
+            for i in 0..101 {
+                let (length, words) = [(1_000 + turn, "long"), (2, "short"), (1, "shorter")]
+                    [if i == 0 { 0 } else { 1 + i % 2 }];
+                rows.push(row(at, at + length, words));
+                at += length;
+            }
+        }
+        let rows = condensed(rows);
+        assert!(rows.len() <= 2 * ROWS_MAX + 1, "{} rows", rows.len());
+        assert_eq!(rows.iter().filter(|r| r.words == "long").count(), 10, "the long ones stay by themselves");
+        assert_eq!(rows[1].told(), "100 stretches, the longest: short");
+        let end = rows
+            .iter()
+            .fold(0, |at, row| if row.from_ns == at { row.to_ns } else { panic!("a gap at {at}") });
+        assert_eq!(end, at);
+    }
+}
