@@ -246,6 +246,18 @@ pub struct WorkArguments {
     pub trace: Option<PathBuf>,
 }
 
+/// Results to look at.
+#[derive(Args, Debug)]
+pub struct ViewArguments {
+    /// Write a page with tables, figures and the slowest requests; it needs no other file
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+
+    /// Write every figure into this folder, as SVG and PNG
+    #[arg(long, value_name = "FOLDER")]
+    pub plots: Option<PathBuf>,
+}
+
 /// `fairlift compare`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -257,6 +269,7 @@ Examples:
   fairlift compare --kernel 2.6.34 -- fs_mark -S 1 -D 100 -N 1000 -s 65536 -t 1 -w 4096
   fairlift compare readers.fio -- 'fsync-tester -n 20' 'while :; do dd if=/dev/zero of=big bs=8M count=64; sync; rm big; done'
   fairlift compare experiments/demo-readers.toml --output-format json --output demo.json
+  fairlift compare readers.fio --report readers.html         a page with figures
 
 Behind '--': words that begin with a '-' are fio's options; a first word without a blank starts one program, word by word; else
 each word is a whole command line. One that ends in '&' or never ends is stopped when all others have ended.
@@ -285,6 +298,10 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Results to look at.
+    #[command(flatten)]
+    pub view: ViewArguments,
 }
 
 /// `fairlift run`.
@@ -318,6 +335,10 @@ The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]..."
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Results to look at.
+    #[command(flatten)]
+    pub view: ViewArguments,
 }
 
 /// `fairlift reproduce`.
