@@ -36,7 +36,8 @@ fn main() {
             }
             for program in &run.programs {
                 println!("    {}: {}", program.name, program.command);
-                for (name, value, unit) in &program.metrics {
+                for figure in &program.figures {
+                    let (name, value, unit) = (figure.metric.name, figure.value, figure.metric.unit);
                     println!("        {name} {value:.4} {unit}");
                 }
                 program.text.lines().for_each(|line| println!("        | {line}"));

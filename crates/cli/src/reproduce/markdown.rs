@@ -38,8 +38,7 @@ fn table(out: &mut String, row: &Row) {
     if !p.source.is_empty() {
         let _ = writeln!(out, "Source: {}.", plain(p.source.trim_end_matches('.')));
     }
-    let _ =
-        writeln!(out, "\n| case | published{unit} | ours{unit} | ratio | |\n|---|---:|---:|---:|---|");
+    let _ = writeln!(out, "\n| case | published{unit} | ours{unit} | ratio | |\n|---|---:|---:|---:|---|");
     for cell in &row.cells {
         let why = cell.why.as_deref().unwrap_or_default();
         let verdict = match Status::of(cell) {
