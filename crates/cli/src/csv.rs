@@ -80,7 +80,8 @@ fn program_rows(out: &mut String, case: &str, run: &RunResult, program: &Program
     }
 }
 
-fn quoted(field: &str) -> String {
+/// A field, in quotes where it needs them.
+pub fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {

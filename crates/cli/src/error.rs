@@ -55,6 +55,11 @@ impl Failure {
         Failure { code: crate::INTERNAL_ERROR, ..Failure::new(message) }
     }
 
+    /// What is wrong, in one sentence.
+    pub fn message(&self) -> String {
+        self.remarks.first().map_or_else(String::new, |remark| remark.message.clone())
+    }
+
     /// The same, saying where.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> Failure {
@@ -157,6 +162,13 @@ impl Failure {
 pub fn warn_of_jobs(diagnostics: &[Diagnostic], sources: &[Source]) {
     let remarks = diagnostics.iter().map(|d| Remark::of(d, sources)).collect();
     Failure { code: 0, remarks }.print();
+}
+
+/// Print a remark on standard error: not wrong, but good to know.
+pub fn note(message: &str) {
+    let stderr = std::io::stderr();
+    let style = Style::of(&stderr);
+    let _ = writeln!(stderr.lock(), "{}: {}", style.bold("note"), printable(message));
 }
 
 /// Print a warning.

@@ -1,17 +1,21 @@
 //! The comparison for programs: every run with fio's own report in it.
 
+use fairlift_sim::anatomy::Anatomy;
 use fairlift_sim::engine::Outcome;
 use fairlift_sim::result::{ProgramResult, RunResult};
 use fairlift_sim::scenario::{Case, Scenario};
 use serde::Serialize;
 
 use crate::fio_json::{self, Report};
+use crate::trace::replay::About;
 
 #[derive(Serialize)]
-struct Comparison {
+struct Comparison<'a> {
     #[serde(rename = "fairlift version")]
     version: &'static str,
     title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay: Option<&'a About>,
     runs: Vec<Run>,
 }
 
@@ -31,6 +35,8 @@ struct Run {
     job_device_time: Vec<DeviceTime>,
     fio: Report,
     programs: Vec<Program>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Anatomy>,
     block: Block,
 }
 
@@ -85,15 +91,25 @@ struct Block {
 
 /// All runs as one object.
 pub fn comparison(scenario: &Scenario, runs: &[Vec<RunResult>]) -> String {
+    compared(scenario, runs, None)
+}
+
+/// The same of a trace, with what is known of it.
+pub fn replay(scenario: &Scenario, runs: &[Vec<RunResult>], about: &About) -> String {
+    compared(scenario, runs, Some(about))
+}
+
+fn compared(scenario: &Scenario, runs: &[Vec<RunResult>], replay: Option<&About>) -> String {
     let by_case = scenario.cases.iter().zip(runs);
     let runs = by_case.flat_map(|(case, runs)| runs.iter().map(move |run| Run::of(case, run))).collect();
-    text(&Comparison { version: env!("CARGO_PKG_VERSION"), title: scenario.title.clone(), runs })
+    text(&Comparison { version: env!("CARGO_PKG_VERSION"), title: scenario.title.clone(), replay, runs })
 }
 
 /// fio's own report of one run; what fio has no place for stands beside its keys, as `fairlift`.
 pub fn fio(case: &Case, run: &RunResult) -> String {
     let programs: Vec<Program> = run.programs.iter().map(Program::of).collect();
-    let fairlift = (!programs.is_empty()).then_some(Beside { programs });
+    let explain = run.explanation.clone();
+    let fairlift = (!programs.is_empty() || explain.is_some()).then_some(Beside { programs, explain });
     text(&WithMore { fio: fio_json::report(case, run), fairlift })
 }
 
@@ -108,6 +124,8 @@ struct WithMore {
 #[derive(Serialize)]
 struct Beside {
     programs: Vec<Program>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Anatomy>,
 }
 
 /// An object, indented, with a final newline.
@@ -161,6 +179,7 @@ impl Run {
             job_device_time: run.jobs().iter().map(device_time).collect(),
             fio: fio_json::report(case, run),
             programs: run.programs.iter().map(Program::of).collect(),
+            explain: run.explanation.clone(),
             block: Block {
                 bios: block.bios,
                 merges: block.merged,

@@ -10,18 +10,20 @@ use fairlift_sim::result::{JobResult, ProgramResult, RunResult, Transfer};
 use fairlift_sim::scenario::Scenario;
 use fairlift_sim::stats::{Latency, Moments};
 
+use crate::explain::explanation;
 use crate::fio_json::{
     PERCENTILES, Spread, batch_range, full_samples, latency_shares, milliseconds, per_second,
     submitted_at_once,
 };
 use crate::number::count;
+use crate::style::Style;
 
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 /// fio puts no more latency ranges on a line.
 const RANGES_PER_LINE: usize = 5;
 
 /// A scenario's only scheduler, case by case.
-pub fn report(scenario: &Scenario, runs: &[Vec<RunResult>]) -> String {
+pub fn report(scenario: &Scenario, runs: &[Vec<RunResult>], style: Style) -> String {
     let mut out = String::new();
     for (case, runs) in scenario.cases.iter().zip(runs) {
         if !case.name.is_empty() {
@@ -43,6 +45,10 @@ pub fn report(scenario: &Scenario, runs: &[Vec<RunResult>]) -> String {
             }
             run.programs.iter().for_each(|result| program(&mut out, result));
             disk(&mut out, run);
+            if run.explanation.is_some() {
+                out.push('\n');
+                out.push_str(&explanation(run, style));
+            }
         }
         out.push('\n');
     }

@@ -8,6 +8,7 @@ use fairlift_sim::result::{JobResult, RunResult, Transfer};
 use fairlift_sim::scenario::{Case, Scenario};
 use fairlift_sim::stats::Latency;
 
+use crate::explain::explanation;
 use crate::grid::WIDTH;
 use crate::grid::{Cell, Grid, best, length, number, word, wrapped};
 use crate::number::{bytes, count, seconds, short};
@@ -31,6 +32,10 @@ pub fn table(scenario: &Scenario, runs: &[Vec<RunResult>], style: Style) -> Stri
         }
         out.push('\n');
         out.push_str(&block(case, runs, &units, style));
+        for run in runs.iter().filter(|run| run.explanation.is_some()) {
+            out.push('\n');
+            out.push_str(&explanation(run, style));
+        }
     }
     out
 }
@@ -50,11 +55,11 @@ fn head(scenario: &Scenario, runs: &[Vec<RunResult>], style: Style) -> String {
         Filesystem::Raw => String::new(),
         mounted => format!(" with {}", mounted.name()),
     };
+    let own: Vec<&str> = scenario.cases.iter().filter_map(|c| Some(c.device.as_ref()?.name())).collect();
+    let device = if own.is_empty() { scenario.device.name().to_owned() } else { own.join(" and ") };
     let facts = format!(
-        "device {}{filesystem}, Linux {}, seed {}; {simulated} simulated",
-        scenario.device.name(),
-        scenario.rules.version,
-        scenario.seed
+        "device {device}{filesystem}, Linux {}, seed {}; {simulated} simulated",
+        scenario.rules.version, scenario.seed
     );
     for line in wrapped(&facts, WIDTH) {
         out.push_str(&line);

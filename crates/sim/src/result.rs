@@ -1,5 +1,6 @@
 //! What a run found out.
 
+use crate::anatomy::Anatomy;
 use crate::block::BlockStats;
 use crate::engine::Outcome;
 use crate::program::Figure;
@@ -201,6 +202,8 @@ pub struct RunResult {
     pub device_busy_ns: u64,
     /// How it ended.
     pub outcome: Outcome,
+    /// Why things took as long as they did, if that was asked for.
+    pub explanation: Option<Anatomy>,
 }
 
 impl RunResult {

@@ -22,6 +22,7 @@ fn run_on(device: &str, programs: &[ProgramSpec]) -> Result<RunResult, LabError>
         seed: 1,
         runtime_ns: None,
         fresh_files: false,
+        explain: false,
     };
     lab::run(&setup, &mut |_| {})
 }

@@ -184,7 +184,7 @@ impl Dd {
 
     /// Read a block from `/dev/zero`.
     async fn fill_with_zeros(&self, p: &Process) -> u64 {
-        p.sys.sleep(p.kernel_cpu_ns(1, self.block_bytes)).await;
+        p.sys.compute(p.kernel_cpu_ns(1, self.block_bytes)).await;
         self.block_bytes
     }
 

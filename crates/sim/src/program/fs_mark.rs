@@ -312,7 +312,7 @@ impl FsMark {
         n: u64,
         random: &mut Rng,
     ) -> Result<String, Failure> {
-        p.sys.sleep(NAMING_NS).await;
+        p.sys.compute(NAMING_NS).await;
         let now_s = p.sys.now() / 1_000_000_000;
         let name = self.file_name(now_s, random);
         if self.subdirectories == 0 {

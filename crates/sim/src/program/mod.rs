@@ -12,6 +12,7 @@ mod metric;
 mod options;
 mod pace;
 mod process;
+pub mod replay;
 mod shell;
 mod small;
 mod spawn;

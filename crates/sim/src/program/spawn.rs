@@ -85,11 +85,11 @@ pub fn spawn(simulation: &mut Simulation, specs: &[ProgramSpec], seed: u64) -> R
             }
             out.ended(sys.now());
         };
-        if spec.background {
-            simulation.spawn_daemon(ioprio, task);
-        } else {
-            simulation.spawn(ioprio, task);
-        }
+        let id = match spec.background {
+            true => simulation.spawn_daemon(ioprio, task),
+            false => simulation.spawn(ioprio, task),
+        };
+        simulation.with_machine(|m| m.set_name(id, &spec.name));
         started.push((spec.clone(), console));
     }
     Ok(Programs(started))

@@ -51,12 +51,13 @@ use serde::Deserialize;
 
 use crate::device::DeviceSpec;
 use crate::kernel::{Filesystem, Memory, Rules};
+use crate::lab::Replaying;
 use crate::program::ProgramSpec;
 use crate::scheduler::SchedulerSpec;
 
 pub use parse::{Beside, ScenarioError, load, parse, parse_among};
 pub use published::{Accept, Cell, Compare, Metric, Published, Verdict, judge};
-pub use run::{Progress, RunFailure, run_all};
+pub use run::{Progress, Recorders, RunFailure, run_all, run_all_recorded};
 
 /// A scenario, read and checked.
 #[derive(Clone, Debug)]
@@ -83,6 +84,8 @@ pub struct Scenario {
     pub runtime_ns: Option<u64>,
     /// Files that are only written start sparse.
     pub fresh_files: bool,
+    /// Record why requests and calls take as long as they do.
+    pub explain: bool,
     /// Group tree; kept for the group layer, not scheduled by yet.
     pub groups: Vec<Group>,
     /// What runs, by case.
@@ -102,6 +105,10 @@ pub struct Case {
     pub jobs: Vec<Job>,
     /// The programs.
     pub programs: Vec<ProgramSpec>,
+    /// A trace replayed beside them.
+    pub replaying: Option<Replaying>,
+    /// A device of its own, instead of the scenario's.
+    pub device: Option<DeviceSpec>,
     /// Options of the global sections, as written.
     pub global_options: Vec<(String, String)>,
 }

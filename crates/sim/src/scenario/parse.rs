@@ -234,6 +234,7 @@ impl Reader<'_> {
             seed: file.seed.unwrap_or(1),
             runtime_ns,
             fresh_files: file.fresh_files,
+            explain: false,
             groups: file.group,
             cases,
             published,
@@ -299,6 +300,8 @@ impl Reader<'_> {
                 name: name.clone(),
                 jobs: parsed.jobs,
                 programs,
+                replaying: None,
+                device: None,
                 global_options: parsed.global_options,
             });
         }

@@ -27,8 +27,10 @@ use geometry::Heads;
 use mechanics::{Mechanics, Run};
 use order::{Candidate, Policy, Situation};
 
+pub(super) use geometry::Rotation;
 pub use geometry::{Geometry, Layout};
-pub(super) use spec::DiskSpec;
+pub(super) use seek::SeekCurve;
+pub(super) use spec::{DiskSpec, read_seek};
 
 /// The firmware's time for a command, nanoseconds.
 #[derive(Clone, Copy, Debug)]

@@ -5,6 +5,7 @@
 
 use fairlift_core::SECOND;
 
+use crate::anatomy::{Cause, Why};
 use crate::engine::Sys;
 
 /// Processors of the simulated computer, for the number of pages between two looks.
@@ -69,7 +70,7 @@ impl Sys {
             }
             self.unplug();
             let pause = self.pause_ns(pause_jiffies);
-            self.sleep(pause).await;
+            self.pause(pause, Why::Because(Cause::Throttle)).await;
             pause_jiffies *= 2;
         }
         let mut machine = self.machine.borrow_mut();
