@@ -18,12 +18,14 @@ extern crate std;
 pub mod collections;
 pub mod context;
 pub mod elevator;
+pub mod group;
 pub mod queue;
 pub mod request;
 pub mod tunable;
 
 pub use context::{ContextId, Contexts, IoPrio};
 pub use elevator::{Dispatch, Elevator};
+pub use group::{GroupId, GroupParams, Groups};
 pub use request::{Bio, Flags, Op, Request, RequestId, Requests};
 
 /// Nanoseconds in a millisecond.

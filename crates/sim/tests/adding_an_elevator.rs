@@ -38,6 +38,7 @@ fn run(scheduler: &SchedulerSpec, device: &DeviceSpec, jobs: &[Job]) -> RunResul
         seed: 1,
         runtime_ns: None,
         fresh_files: false,
+        explain: false,
     };
     lab::run(&setup, &mut |_| {}).unwrap()
 }
@@ -92,6 +93,7 @@ fn it_goes_up_and_starts_over() {
         segments: 1,
         context,
         ioprio: None,
+        group: None,
     };
     for sector in [500, 100, 900, 300] {
         assert!(matches!(queue.submit(read(sector), 0), Submitted::Queued(_)));

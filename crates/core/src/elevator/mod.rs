@@ -12,6 +12,7 @@ mod noop;
 use alloc::boxed::Box;
 
 use crate::context::{ContextId, Contexts};
+use crate::group::Groups;
 use crate::queue::DispatchList;
 use crate::request::{Bio, RequestId, Requests};
 use crate::tunable::{SetError, Tunable};
@@ -86,8 +87,10 @@ pub struct Env<'a> {
     pub requests: &'a Requests,
     /// The io contexts.
     pub contexts: &'a Contexts,
+    /// The groups.
+    pub groups: &'a mut Groups,
     /// The device.
-    pub device: DeviceState,
+    pub device: &'a DeviceState,
     /// Requests that left the elevator and wait for the device. An elevator appends here only when it must get rid of a
     /// request outside of [`Elevator::dispatch`] (two requests at one sector, in the elevators of the 2.6 era).
     pub dispatch: &'a mut DispatchList,
@@ -175,6 +178,12 @@ pub trait Elevator: Send {
     /// `from` now waits for I/O of `to` (or of somebody unknown): idling for `from` is in vain. A hint.
     fn yield_to(&mut self, _env: &mut Env<'_>, _from: ContextId, _to: Option<ContextId>) {}
 
+    /// Whose next request it is idling for, after [`dispatch`](Elevator::dispatch) answered [`Dispatch::Idle`]. For those who
+    /// want to know why the device stands still; decides nothing. The overflow context stands for a task that is gone.
+    fn idling_for(&self) -> Option<ContextId> {
+        None
+    }
+
     /// The tunables, in the order to show them.
     fn tunables(&self) -> &'static [Tunable];
 
@@ -207,6 +216,8 @@ pub struct Config {
     pub requests_max: usize,
     /// Slots of the context table it will see ([`Contexts::slots`]).
     pub contexts_max: usize,
+    /// Slots of the group table it will see ([`crate::Groups::slots`]); 1 = the root only.
+    pub groups_max: usize,
     /// Length of a jiffy, nanoseconds (1/HZ), for elevators of the jiffy era: their clock goes in such steps. 0 = exact.
     pub tick_ns: u64,
 }
