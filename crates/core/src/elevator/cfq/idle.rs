@@ -5,10 +5,9 @@ use super::{Arrival, Cfq, Depth, NEVER, NoIdle, Seeks, Trees};
 use crate::collections::Id;
 use crate::context::IoClass;
 use crate::elevator::Env;
-use crate::request::{Flags, Request, Requests};
+use crate::elevator::think::SAMPLES_VALID;
+use crate::request::{Flags, Request};
 
-/// More samples than this (each counts 256, decaying by an eighth) and a mean is believed: three of them.
-const SAMPLES_VALID: u32 = 80;
 /// Mean jump above which a process seeks, sectors (4 MiB).
 const SEEKY_MEAN: u64 = 8 * 1024;
 /// Longest jump that counts, sectors (2 EiB): `total` stays below 256 times that, and 7 times it fits into 64 bits.
@@ -26,32 +25,6 @@ const DEPTH_MIN: u32 = 5;
 const DEPTH_SAMPLES: u32 = 50;
 /// A request larger than this is taken as fully merged, sectors (a page).
 const PAGE: u32 = 8;
-
-/// How long a context computes between two requests, in clock units: a decaying mean.
-#[derive(Clone, Copy)]
-pub(super) struct ThinkTime {
-    samples: u32,
-    total: u64,
-    mean: u64,
-}
-
-impl ThinkTime {
-    pub(super) const NONE: ThinkTime = ThinkTime { samples: 0, total: 0, mean: 0 };
-
-    /// `time` is at most 2^33 ms = 2^53 ns, so that `total` stays below 256 times that and 7 times it fits.
-    #[inline]
-    pub(super) fn add(&mut self, time: u64) {
-        self.samples = (7 * self.samples + 256) / 8;
-        self.total = (7 * self.total + 256 * time) / 8;
-        self.mean = (self.total + 128) / u64::from(self.samples);
-    }
-
-    /// The mean, once there are samples enough.
-    #[inline]
-    pub(super) fn mean(&self) -> Option<u64> {
-        (self.samples > SAMPLES_VALID).then_some(self.mean)
-    }
-}
 
 /// How far a context's requests jump, sectors: a decaying mean.
 #[derive(Clone, Copy)]
@@ -218,7 +191,9 @@ impl Cfq {
 
     /// The active queue ran dry at a completion: wait for its next request, unless that is vain.
     pub(super) fn arm(&mut self, env: &Env<'_>, id: QueueId, now: u64) {
-        if self.idling_is_vain(env) || self.limits.slice_idle == 0 || !self.holds_on(env, id) {
+        let for_queue = self.limits.slice_idle > 0 && self.holds_on(env, id);
+        let for_group = !for_queue && self.group_is_worth_waiting(env, id);
+        if self.idling_is_vain(env) || !(for_queue || for_group) {
             return;
         }
         let Some(context) = self.active_context.filter(|context| env.contexts[*context].alive) else {
@@ -226,13 +201,13 @@ impl Cfq {
         };
         let state = &self.contexts[context.index()];
         let queue = self.queue(id);
-        let mut wait = self.limits.slice_idle;
+        let mut wait = if for_group { self.group_idle(env) } else { self.limits.slice_idle };
         match self.profile.trees {
             Trees::Single => {
                 if self.in_driver > 0 {
                     return;
                 }
-                if state.seeks.mean().is_some_and(|mean| mean > SEEKY_MEAN) {
+                if !for_group && state.seeks.mean().is_some_and(|mean| mean > SEEKY_MEAN) {
                     wait = wait.min(self.limits.seeky_idle);
                 }
             }
@@ -249,7 +224,7 @@ impl Cfq {
 
     /// The idle timer ran out at `now`.
     #[cold]
-    pub(super) fn timer_ran_out(&mut self, requests: &Requests, now: u64) {
+    pub(super) fn timer_ran_out(&mut self, env: &mut Env<'_>, now: u64) {
         self.timer_ns = NEVER;
         let Some(id) = self.active else { return };
         let queue = self.queue(id);
@@ -263,7 +238,7 @@ impl Cfq {
             }
             self.queue_mut(id).deep = false;
         }
-        self.expire(requests, now, Residual::Drop);
+        self.expire(env, now, Residual::Drop);
     }
 
     /// A request came for the active queue.
