@@ -23,7 +23,8 @@ const CLOSE: usize = 3;
 const PAGE_KIB_MAX: f64 = 1024.0;
 /// Largest page that short sequential reads are believed to tell of, KiB: beyond, the drive reads ahead.
 const PAGE_KIB_SEEN_MAX: f64 = 128.0;
-/// A lognormal service wider than this is a tail that this model has not.
+/// A lognormal service wider than this is a tail that this model has not. It is told by the 95th percentile: rarer stalls are
+/// not the die's.
 const SIGMA_MAX: f64 = 1.2;
 /// A flush that waits less than this, nanoseconds, waits for nothing: the buffer survives a power loss.
 const PROTECTED_NS: f64 = 100e3;
@@ -48,10 +49,10 @@ const THOROUGH: Effort = Effort { steps: 14, commands: 6000 };
 struct Ladder {
     /// Depth and operations per second.
     steps: Vec<(u32, f64)>,
-    /// One 4 KiB read, without the processor: mean, median and 99th percentile, ns.
+    /// One 4 KiB read, without the processor: mean, median and 95th percentile, ns.
     alone_ns: f64,
     p50_ns: f64,
-    p99_ns: f64,
+    p95_ns: f64,
     /// One 64 KiB read, if it was measured, ns.
     large_ns: Option<f64>,
     /// One sequential 4 KiB read, if it was measured, ns.
@@ -107,7 +108,7 @@ impl Ladder {
             steps,
             alone_ns: device_ns(one.iops),
             p50_ns: one.p50_ns,
-            p99_ns: one.p99_ns,
+            p95_ns: one.p95_ns,
             large_ns: series.get(series::LARGE).map(|large| device_ns(large.iops)),
             next_ns: series.get(series::SMALL).map(|small| device_ns(small.iops)),
             link: series.need(series::SEQUENTIAL)?.bandwidth / 1e6,
@@ -120,7 +121,7 @@ impl Ladder {
         // A die reads a page at a time: sequential reads need pages large enough.
         let needed = self.link * sense_ns / 1e3 * 1.25 / f64::from(dies) / 1024.0;
         let page_kib = needed.clamp(4.0, PAGE_KIB_MAX).log2().ceil().exp2();
-        let cv = variation(sense_ns, self.p50_ns, self.p99_ns);
+        let cv = variation(sense_ns, self.p50_ns, self.p95_ns);
         let bare = Reads { dies, sense_ns, cv, page_kib, link: self.link, ..Reads::default() };
         let mut reads = self.with_page(bare, page_kib);
         let spec = device(&reads, "")?;
@@ -183,13 +184,13 @@ fn best_service(dies: u32, ladder: &Ladder, effort: Effort) -> Result<Reads, Fai
     Ok(if of_left.error < of_right.error { of_left } else { of_right })
 }
 
-/// Coefficient of variation of a lognormal service whose 99th percentile lies as far above the median as was measured.
-fn variation(sense_ns: f64, p50_ns: f64, p99_ns: f64) -> f64 {
-    let apart_ns = (p99_ns - p50_ns).max(0.0);
+/// Coefficient of variation of a lognormal service whose 95th percentile lies as far above the median as was measured.
+fn variation(sense_ns: f64, p50_ns: f64, p95_ns: f64) -> f64 {
+    let apart_ns = (p95_ns - p50_ns).max(0.0);
     let mut sigma: f64 = 0.0;
     for _ in 0..30 {
         let median_ns = sense_ns * (-sigma * sigma / 2.0).exp();
-        sigma = ((1.0 + apart_ns / median_ns).ln() / 2.326).min(SIGMA_MAX);
+        sigma = ((1.0 + apart_ns / median_ns).ln() / 1.645).min(SIGMA_MAX);
     }
     ((sigma * sigma).exp() - 1.0).sqrt()
 }
@@ -224,7 +225,7 @@ fn describe_reads(fit: &mut Fit, reads: &Reads, ladder: &Ladder) {
         "what sequential 4 KiB reads save; enough for the sequential rate",
     );
     fit.number("die", "read_us", reads.sense_ns / 1e3, "S: depths, given k");
-    let source = "distance of the 99th percentile from the median, one at a time";
+    let source = "distance of the 95th percentile from the median, one at a time";
     fit.number("die", "read_cv", reads.cv, source);
     fit.number(
         "channel",
