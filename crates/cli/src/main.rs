@@ -1,6 +1,7 @@
 //! `fairlift`: compare block I/O schedulers on the jobs and disks you have.
 
 mod args;
+mod calibrate;
 mod catalog;
 mod csv;
 mod error;
@@ -63,6 +64,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             None => output::print(&catalog::devices(arguments.name.as_deref())?)?,
         },
         Command::Validate(arguments) => validate::validate(&arguments)?,
+        Command::Calibrate(arguments) => calibrate::calibrate(&arguments)?,
         Command::Schedulers(arguments) => output::print(&catalog::schedulers(arguments.name.as_deref())?)?,
         Command::Kernels => output::print(&catalog::kernels())?,
         Command::Reproduce(arguments) => return reproduce::reproduce(&arguments),

@@ -193,6 +193,10 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
     #[arg(long, value_name = "VERSION")]
     pub kernel: Option<String>,
 
+    /// Say why it took as long as it did: what the device's time and each process's requests went to, the slowest requests
+    #[arg(long)]
+    pub explain: bool,
+
     /// Simulate so many runs at a time [default: number of processors]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<usize>,

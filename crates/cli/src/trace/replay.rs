@@ -49,6 +49,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
         scenario.rules = input::kernel(name)?.clone();
     }
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
+    scenario.explain = arguments.explain;
     input::choose(&mut scenario, &arguments.scheduler)?;
     for setting in &arguments.set {
         input::set(&mut scenario, setting)?;
@@ -102,9 +103,12 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
 fn load(arguments: &ReplayArguments) -> Result<(Arc<Replay>, &'static str), Failure> {
     let mut input = Input::open(&arguments.trace, &arguments.read, false)?;
     let format = input.reader().format();
-    let mut loader = Loader::new(format.facts(), arguments.only.clone());
-    while let Some(event) = input.next()? {
+    // What a table's columns hold is known with its first row.
+    let mut next = input.next()?;
+    let mut loader = Loader::new(input.reader().facts(), arguments.only.clone());
+    while let Some(event) = next {
         loader.event(&event, input.reader().names());
+        next = input.next()?;
     }
     let replay = loader.finish(input.reader().names());
     input.finish()?;
