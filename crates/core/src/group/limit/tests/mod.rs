@@ -1,0 +1,102 @@
+//! The limits against their own words: exact, bounded, in order, fair, changeable, never stuck.
+
+mod exact;
+mod order;
+mod properties;
+
+use std::vec::Vec;
+
+use super::*;
+use crate::SECOND;
+
+const READ: Direction = Direction::Read;
+const WRITE: Direction = Direction::Write;
+
+fn bytes_per_s(bytes_per_s: u64) -> Rates {
+    Rates { bytes_per_s, ios_per_s: 0 }
+}
+
+fn ios_per_s(ios_per_s: u64) -> Rates {
+    Rates { bytes_per_s: 0, ios_per_s }
+}
+
+fn group(index: usize) -> GroupId {
+    GroupId::from_index(index)
+}
+
+/// A tree of groups 1, 2, ... with these parents; everybody weighs 100.
+fn tree(parents: &[usize], waiters: usize) -> Limits {
+    let mut limits = Limits::new(parents.len() + 1, waiters);
+    for (index, parent) in parents.iter().enumerate() {
+        limits.create(group(index + 1), group(*parent), 100);
+    }
+    limits
+}
+
+/// Somebody who always has `depth` bios on their way: (group, bytes of a bio).
+struct Busy {
+    of: Vec<(GroupId, u64)>,
+    /// Who waits under each name.
+    names: Vec<usize>,
+    now: u64,
+    /// Bios that went: (when, whose).
+    went: Vec<(u64, usize)>,
+}
+
+impl Busy {
+    fn new(of: &[(usize, u64)]) -> Busy {
+        let of = of.iter().map(|(g, bytes)| (group(*g), *bytes)).collect();
+        Busy { of, names: Vec::new(), now: 0, went: Vec::new() }
+    }
+
+    fn ask(&mut self, limits: &mut Limits, who: usize) {
+        let (group, bytes) = self.of[who];
+        loop {
+            match limits.ask(group, WRITE, bytes, self.now) {
+                Answer::Go => self.went.push((self.now, who)),
+                Answer::Wait(name) => {
+                    self.names.resize(self.names.len().max(name.index() + 1), 0);
+                    self.names[name.index()] = who;
+                    return;
+                }
+                Answer::Full => panic!("room for every waiter"),
+            }
+        }
+    }
+
+    /// Everybody asks until they wait, and asks again whenever one of theirs goes; all before `end`. The host is `late_ns` late
+    /// with each of its timers.
+    fn run(&mut self, limits: &mut Limits, depth: usize, end: u64, late_ns: u64) {
+        if self.names.is_empty() {
+            for who in 0..self.of.len() {
+                (0..depth).for_each(|_| self.ask(limits, who));
+            }
+        }
+        loop {
+            match limits.next(self.now) {
+                Next::Go(name) => {
+                    let who = self.names[name.index()];
+                    self.went.push((self.now, who));
+                    self.ask(limits, who);
+                }
+                Next::Wait { until } => {
+                    assert!(until > self.now);
+                    if until + late_ns >= end {
+                        self.now = end;
+                        return;
+                    }
+                    self.now = until + late_ns;
+                }
+                Next::Empty => panic!("somebody always waits"),
+            }
+        }
+    }
+
+    fn bios(&self, who: usize) -> u64 {
+        self.went.iter().filter(|(_, w)| *w == who).count() as u64
+    }
+
+    fn bytes(&self, who: usize) -> u64 {
+        self.bios(who) * self.of[who].1
+    }
+}
