@@ -154,8 +154,8 @@ impl World {
     /// Take what may go; whatever is left has a reason, and a time.
     fn drain(&mut self) {
         loop {
-            match self.limits.next(self.now) {
-                Next::Go(name) => self.go(name),
+            match self.next() {
+                Next::Go(_) => {}
                 Next::Wait { until } => {
                     let first = self.heads().map(|(g, at)| self.open_at(g, at)).min();
                     assert!(until > self.now, "asked again at a time to come");
@@ -170,12 +170,17 @@ impl World {
         }
     }
 
-    fn go(&mut self, name: WaiterId) {
-        let found = self.heads().find(|(g, at)| self.lines[*g][*at].front().is_some_and(|w| w.0 == name));
-        let (g, at) = found.expect("the first of a line goes");
-        assert!(self.open_at(g, at) <= self.now, "every limit on its way allows it");
-        let (_, bytes) = self.lines[g][at].pop_front().expect("it is there");
-        self.charged(g, at, bytes, true);
+    /// Ask who goes, and see that they may.
+    fn next(&mut self) -> Next {
+        let allowed: Vec<_> = self.heads().filter(|(g, at)| self.open_at(*g, *at) <= self.now).collect();
+        let next = self.limits.next(self.now);
+        if let Next::Go(name) = next {
+            let is_first = |(g, at): &&(usize, usize)| self.lines[*g][*at].front().is_some_and(|w| w.0 == name);
+            let &(g, at) = allowed.iter().find(is_first).expect("the first of a line that every limit allows");
+            let (_, bytes) = self.lines[g][at].pop_front().expect("it is there");
+            self.charged(g, at, bytes, true);
+        }
+        next
     }
 
     fn heads(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
@@ -216,10 +221,10 @@ proptest! {
         }
         // Everybody goes in the end: no more than one wait for each limit on the way of each bio.
         for _ in 0..12 * 2 * GROUPS {
-            match world.limits.next(world.now) {
+            match world.next() {
                 Next::Wait { until } => world.now = until,
                 Next::Empty => break,
-                Next::Go(name) => world.go(name),
+                Next::Go(_) => {}
             }
             world.drain();
         }
