@@ -29,6 +29,7 @@ impl Bytes<'_> {
 fn config(bytes: &mut Bytes) -> QueueConfig {
     QueueConfig {
         contexts_max: TASKS,
+        groups_max: 0,
         rotational: bytes.below(2) == 0,
         tagged: bytes.below(2) == 0,
         admission: bytes.one_of(&[
@@ -110,7 +111,7 @@ impl Host {
         let sectors = if op == Op::Flush { 0 } else { u32::from(bytes.one_of(&[1u8, 2, 8, 32])) };
         let sector = u64::from(bytes.below(128));
         let cookie = self.pending.len() as u64;
-        let bio = Bio { cookie, op, flags, sector, sectors, segments: 1, context, ioprio: None };
+        let bio = Bio { cookie, op, flags, sector, sectors, segments: 1, context, ioprio: None, group: None };
         let accepted = match bits & 64 {
             0 => self.queue.submit(bio, self.now),
             _ => self.queue.resubmit(bio, self.now),

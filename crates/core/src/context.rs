@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
 use crate::collections::Id;
+use crate::group::GroupId;
 
 crate::collections::define_id! {
     /// An io context's slot in [`Contexts`].
@@ -78,6 +79,8 @@ impl IoPrio {
 pub struct Context {
     /// Priority of bios that bring none of their own.
     pub ioprio: IoPrio,
+    /// Group of bios that bring none of their own.
+    pub group: GroupId,
     /// Is there still a task behind it? A dead context's requests are served, but nobody idles for it.
     pub alive: bool,
     /// Counts the tasks that had this slot: an elevator that keeps state per context starts afresh when it changes.
@@ -95,6 +98,7 @@ pub struct Context {
 impl Context {
     const FREE: Context = Context {
         ioprio: IoPrio::DEFAULT,
+        group: GroupId::ROOT,
         alive: false,
         epoch: 0,
         used: false,
@@ -124,12 +128,23 @@ impl Contexts {
         self.slots.len()
     }
 
-    /// A context for a new task; [`ContextId::OVERFLOW`] when the table is full.
+    /// A context for a new task in the root group; [`ContextId::OVERFLOW`] when the table is full.
     pub fn create(&mut self, ioprio: IoPrio) -> ContextId {
+        self.create_in(GroupId::ROOT, ioprio)
+    }
+
+    /// As [`Contexts::create`], in `group`.
+    pub fn create_in(&mut self, group: GroupId, ioprio: IoPrio) -> ContextId {
         let Some(id) = self.free.pop() else { return ContextId::OVERFLOW };
         let slot = &mut self.slots[id.index()];
-        *slot =
-            Context { ioprio, alive: true, epoch: slot.epoch.wrapping_add(1), used: true, ..Context::FREE };
+        *slot = Context {
+            ioprio,
+            group,
+            alive: true,
+            epoch: slot.epoch.wrapping_add(1),
+            used: true,
+            ..Context::FREE
+        };
         id
     }
 
@@ -147,6 +162,13 @@ impl Contexts {
     /// All contexts in use, the overflow one included.
     pub fn iter(&self) -> impl Iterator<Item = (ContextId, &Context)> {
         self.slots.iter().enumerate().filter(|(_, c)| c.used).map(|(i, c)| (ContextId::from_index(i), c))
+    }
+
+    /// Whoever is in group `from` is in `to` now.
+    pub(crate) fn regroup(&mut self, from: GroupId, to: GroupId) {
+        for context in self.slots.iter_mut().filter(|context| context.group == from) {
+            context.group = to;
+        }
     }
 
     /// The task is gone. The slot is reused once its last request is done. The overflow context never goes.

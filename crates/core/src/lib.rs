@@ -25,6 +25,7 @@ pub mod tunable;
 
 pub use context::{ContextId, Contexts, IoPrio};
 pub use elevator::{Dispatch, Elevator};
+pub use group::{GroupId, GroupParams, Groups};
 pub use request::{Bio, Flags, Op, Request, RequestId, Requests};
 
 /// Nanoseconds in a millisecond.

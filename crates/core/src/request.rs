@@ -8,6 +8,7 @@ use core::ops::{BitOr, Index, IndexMut};
 
 use crate::collections::Id;
 use crate::context::{ContextId, IoPrio};
+use crate::group::GroupId;
 
 crate::collections::define_id! {
     /// A request's slot in its pool ([`Requests`]).
@@ -111,6 +112,8 @@ pub struct Bio {
     pub context: ContextId,
     /// A priority of its own, overriding the context's.
     pub ioprio: Option<IoPrio>,
+    /// A group of its own, overriding the context's: that of who dirtied the page, for a buffered write.
+    pub group: Option<GroupId>,
 }
 
 impl Bio {
@@ -160,6 +163,8 @@ pub struct Request {
     pub context: ContextId,
     /// The best priority of its bios.
     pub ioprio: IoPrio,
+    /// The first bio's group. It stays that one's until it is done.
+    pub group: GroupId,
     /// When the slot was taken, nanoseconds; a merged request keeps the oldest.
     pub start_ns: u64,
     /// When it went to the device, nanoseconds.
@@ -226,6 +231,7 @@ impl Request {
         segments: 0,
         context: ContextId::OVERFLOW,
         ioprio: IoPrio::DEFAULT,
+        group: GroupId::ROOT,
         start_ns: 0,
         issued_ns: 0,
         state: RequestState::Free,

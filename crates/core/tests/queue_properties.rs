@@ -136,6 +136,7 @@ fn config(r: &mut Random) -> QueueConfig {
     let queue_plug = |spare| Plugging::Queue { threshold: 4, delay_ns: 3 * MS, spare_non_rotational: spare };
     QueueConfig {
         contexts_max: r.one_of(&[0, 2, TASKS, 20]),
+        groups_max: 0,
         rotational: r.chance(70),
         tagged: r.chance(50),
         admission: match r.chance(60) {
@@ -264,7 +265,17 @@ impl World {
                 // A place of its own for what has a sequence, so that its data can be told from other requests'.
                 let sequenced = flags.intersects(Flags::BARRIER | Flags::FUA | Flags::PREFLUSH);
                 let sector = if sequenced { 100_000 + 16 * self.cookies } else { sector };
-                let bio = Bio { cookie: self.cookies, op, flags, sector, sectors, segments, context, ioprio };
+                let bio = Bio {
+                    cookie: self.cookies,
+                    op,
+                    flags,
+                    sector,
+                    sectors,
+                    segments,
+                    context,
+                    ioprio,
+                    group: None,
+                };
                 let answer = self.q.submit(bio, self.now);
                 self.answered(bio, answer, false);
             }

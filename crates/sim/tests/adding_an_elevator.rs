@@ -92,6 +92,7 @@ fn it_goes_up_and_starts_over() {
         segments: 1,
         context,
         ioprio: None,
+        group: None,
     };
     for sector in [500, 100, 900, 300] {
         assert!(matches!(queue.submit(read(sector), 0), Submitted::Queued(_)));

@@ -64,8 +64,12 @@ pub struct Bare {
 
 impl Bare {
     pub fn new(elevator: &str, contexts: usize, own: bool) -> Bare {
-        let config =
-            Config { requests_max: 2 * QUEUED, contexts_max: contexts + 1, tick_ns: fairlift_core::MS };
+        let config = Config {
+            requests_max: 2 * QUEUED,
+            contexts_max: contexts + 1,
+            groups_max: 1,
+            tick_ns: fairlift_core::MS,
+        };
         let mut q = ElevatorQueue::new(config.requests_max, contexts, true, build(elevator, &config));
         let contexts = (0..contexts).map(|_| q.contexts_mut().create(IoPrio::DEFAULT)).collect();
         let mut bare = Bare { q, load: Load { contexts, turn: 0, own, random: 1 }, now: 0, asked: 0 };
@@ -143,6 +147,7 @@ impl Whole {
             segments: 1,
             context,
             ioprio: None,
+            group: None,
         };
         assert!(self.q.submit(bio, self.now) != Submitted::Full);
     }

@@ -12,6 +12,7 @@ mod noop;
 use alloc::boxed::Box;
 
 use crate::context::{ContextId, Contexts};
+use crate::group::Groups;
 use crate::queue::DispatchList;
 use crate::request::{Bio, RequestId, Requests};
 use crate::tunable::{SetError, Tunable};
@@ -86,8 +87,10 @@ pub struct Env<'a> {
     pub requests: &'a Requests,
     /// The io contexts.
     pub contexts: &'a Contexts,
+    /// The groups.
+    pub groups: &'a mut Groups,
     /// The device.
-    pub device: DeviceState,
+    pub device: &'a DeviceState,
     /// Requests that left the elevator and wait for the device. An elevator appends here only when it must get rid of a
     /// request outside of [`Elevator::dispatch`] (two requests at one sector, in the elevators of the 2.6 era).
     pub dispatch: &'a mut DispatchList,
@@ -207,6 +210,8 @@ pub struct Config {
     pub requests_max: usize,
     /// Slots of the context table it will see ([`Contexts::slots`]).
     pub contexts_max: usize,
+    /// Slots of the group table it will see ([`crate::Groups::slots`]); 1 = the root only.
+    pub groups_max: usize,
     /// Length of a jiffy, nanoseconds (1/HZ), for elevators of the jiffy era: their clock goes in such steps. 0 = exact.
     pub tick_ns: u64,
 }

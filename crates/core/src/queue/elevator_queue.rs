@@ -6,12 +6,14 @@ use alloc::boxed::Box;
 use super::DispatchList;
 use crate::context::{ContextId, Contexts, IoPrio};
 use crate::elevator::{DeviceState, Dispatch, Elevator, Env, Growth, MayQueue};
+use crate::group::{GroupError, GroupId, Groups};
 use crate::request::{Bio, Request, RequestId, RequestState, Requests};
 
 /// An elevator with the requests it orders.
 pub struct ElevatorQueue {
     requests: Requests,
     contexts: Contexts,
+    groups: Groups,
     list: DispatchList,
     elevator: Box<dyn Elevator>,
     /// [`Elevator::watches_device`]: kept here because asking costs as much as the hooks it saves.
@@ -34,6 +36,7 @@ impl ElevatorQueue {
         ElevatorQueue {
             requests: Requests::new(requests_max),
             contexts: Contexts::new(contexts_max),
+            groups: Groups::new(0),
             list: DispatchList::new(requests_max),
             watches_device: elevator.watches_device(),
             elevator,
@@ -41,6 +44,13 @@ impl ElevatorQueue {
             device: DeviceState { rotational, in_flight: [0; 2] },
             queued: 0,
         }
+    }
+
+    /// With room for `groups_max` groups beside the root. To be said before anything else.
+    #[must_use]
+    pub fn with_groups(mut self, groups_max: usize) -> ElevatorQueue {
+        self.groups = Groups::new(groups_max);
+        self
     }
 
     /// The requests.
@@ -62,6 +72,16 @@ impl ElevatorQueue {
     /// The contexts, to create one.
     pub fn contexts_mut(&mut self) -> &mut Contexts {
         &mut self.contexts
+    }
+
+    /// The groups.
+    pub fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    /// The groups, to create one or change its weight.
+    pub fn groups_mut(&mut self) -> &mut Groups {
+        &mut self.groups
     }
 
     /// The elevator.
@@ -100,7 +120,8 @@ impl ElevatorQueue {
             now,
             requests: &self.requests,
             contexts: &self.contexts,
-            device: self.device,
+            groups: &mut self.groups,
+            device: &self.device,
             dispatch: &mut self.list,
         };
         (&mut *self.elevator, env)
@@ -111,7 +132,11 @@ impl ElevatorQueue {
     pub fn take(&mut self, request: Request) -> Option<RequestId> {
         let (rq, slot) = self.requests.take_slot()?;
         let context = self.contexts.hold(request.context);
-        *slot = Request { state: RequestState::Held, context, ..request };
+        let mut group = request.group;
+        if group != GroupId::ROOT {
+            group = self.groups.hold(group);
+        }
+        *slot = Request { state: RequestState::Held, context, group, ..request };
         Some(rq)
     }
 
@@ -119,7 +144,11 @@ impl ElevatorQueue {
     #[inline]
     pub fn release(&mut self, rq: RequestId) {
         debug_assert!(self.requests[rq].state == RequestState::Held, "released while queued or issued");
-        self.contexts.drop_hold(self.requests[rq].context);
+        let request = &self.requests[rq];
+        self.contexts.drop_hold(request.context);
+        if request.group != GroupId::ROOT {
+            self.groups.drop_hold(request.group);
+        }
         self.requests.release(rq);
     }
 
@@ -397,6 +426,25 @@ impl ElevatorQueue {
         self.contexts[context].ioprio = ioprio;
         let (elevator, mut env) = self.split(now);
         elevator.ioprio_changed(&mut env, context);
+    }
+
+    /// Put a context into another group. What it has queued or in the device stays with the old one.
+    pub fn move_context(&mut self, context: ContextId, group: GroupId, _now: u64) {
+        let group = self.groups.known(group);
+        if self.contexts.is_alive(context) {
+            self.contexts[context].group = group;
+        }
+    }
+
+    /// Remove a group: its contexts and child groups become its parent's; what it has queued or in the device is served as
+    /// its own.
+    ///
+    /// # Errors
+    /// [`GroupError::Root`], [`GroupError::Unknown`].
+    pub fn remove_group(&mut self, group: GroupId, _now: u64) -> Result<(), GroupError> {
+        let parent = self.groups.remove(group)?;
+        self.contexts.regroup(group, parent);
+        Ok(())
     }
 
     /// See [`Elevator::yield_to`].

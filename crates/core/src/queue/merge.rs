@@ -165,6 +165,7 @@ fn as_bio(rq: &Request) -> Bio {
         segments: rq.segments,
         context: rq.context,
         ioprio: Some(rq.ioprio),
+        group: Some(rq.group),
     }
 }
 

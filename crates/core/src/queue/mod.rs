@@ -11,6 +11,7 @@
 //!
 //! let bio = |cookie, sector| Bio {
 //!     cookie, op: Op::Read, flags: Flags::NONE, sector, sectors: 8, segments: 1, context: task, ioprio: None,
+//!     group: None,
 //! };
 //! assert!(matches!(q.submit(bio(1, 0), 0), Submitted::Queued(_)));
 //! assert!(matches!(q.submit(bio(2, 8), 0), Submitted::Merged(_))); // continues the first one
@@ -44,6 +45,7 @@ use alloc::boxed::Box;
 
 use crate::context::{ContextId, Contexts, IoPrio};
 use crate::elevator::{self, Dispatch, Elevator};
+use crate::group::{GroupError, GroupId, Groups};
 use crate::request::{Bio, Flags, Op, QueueData, Request, RequestId, RequestState, Requests};
 use admission::Gate;
 use barrier::Barrier;
@@ -62,6 +64,8 @@ const NO_POOL: u8 = 2;
 pub struct QueueConfig {
     /// io contexts beside the overflow one.
     pub contexts_max: usize,
+    /// Groups beside the root.
+    pub groups_max: usize,
     /// Do seeks cost the device time?
     pub rotational: bool,
     /// Does the device take several commands at a time? (The plug of 2.6.30 wants to know.)
@@ -84,6 +88,7 @@ impl Default for QueueConfig {
     fn default() -> QueueConfig {
         QueueConfig {
             contexts_max: 64,
+            groups_max: 0,
             rotational: true,
             tagged: true,
             admission: Admission::Pools { nr_requests: 128 },
@@ -107,6 +112,7 @@ impl QueueConfig {
         elevator::Config {
             requests_max: self.requests_max(),
             contexts_max: self.contexts_max + 1,
+            groups_max: self.groups_max + 1,
             tick_ns: self.tick_ns,
         }
     }
@@ -161,7 +167,8 @@ impl RequestQueue {
         let requests = config.requests_max();
         RequestQueue {
             config,
-            lower: ElevatorQueue::new(requests, config.contexts_max, config.rotational, elevator),
+            lower: ElevatorQueue::new(requests, config.contexts_max, config.rotational, elevator)
+                .with_groups(config.groups_max),
             gate: Gate::new(config.admission),
             bios: Bios::new(requests * usize::from(config.limits.max_segments)),
             hash: EndHash::new(requests),
@@ -192,6 +199,16 @@ impl RequestQueue {
     /// The contexts, to create one.
     pub fn contexts_mut(&mut self) -> &mut Contexts {
         self.lower.contexts_mut()
+    }
+
+    /// The groups.
+    pub fn groups(&self) -> &Groups {
+        self.lower.groups()
+    }
+
+    /// The groups, to create one or change its weight.
+    pub fn groups_mut(&mut self) -> &mut Groups {
+        self.lower.groups_mut()
     }
 
     /// The elevator.
@@ -345,6 +362,7 @@ impl RequestQueue {
             segments: bio.segments,
             context: bio.context,
             ioprio,
+            group: bio.group.unwrap_or(self.contexts()[bio.context].group),
             start_ns: now,
             issued_ns: 0,
             state: RequestState::Held,
@@ -451,6 +469,20 @@ impl RequestQueue {
     /// Change a context's priority (`ioprio_set`).
     pub fn set_ioprio(&mut self, context: ContextId, ioprio: IoPrio, now: u64) {
         self.lower.set_ioprio(context, ioprio, now);
+    }
+
+    /// Put a context into another group. What it has queued or in the device stays with the old one.
+    pub fn move_context(&mut self, context: ContextId, group: GroupId, now: u64) {
+        self.lower.move_context(context, group, now);
+    }
+
+    /// Remove a group: its contexts and child groups become its parent's; what it has queued or in the device is served as
+    /// its own.
+    ///
+    /// # Errors
+    /// [`GroupError::Root`], [`GroupError::Unknown`].
+    pub fn remove_group(&mut self, group: GroupId, now: u64) -> Result<(), GroupError> {
+        self.lower.remove_group(group, now)
     }
 
     /// `from` now waits for I/O of `to`, or of somebody unknown: idling for `from` is in vain. A hint; ask

@@ -7,7 +7,7 @@ use crate::rig::{At, Empty, HZ_1000, IdleUntilMs, LENGTH, Rig};
 
 fn bio(op: Op, flags: Flags, sector: u64) -> Bio {
     let context = ContextId::OVERFLOW;
-    Bio { cookie: 0, op, flags, sector, sectors: LENGTH, segments: 1, context, ioprio: None }
+    Bio { cookie: 0, op, flags, sector, sectors: LENGTH, segments: 1, context, ioprio: None, group: None }
 }
 
 const READ: (Op, Flags) = (Op::Read, Flags::NONE);
@@ -192,7 +192,7 @@ fn switched_away_and_back_under_load() {
     let rq = rig.issue(1008);
     rig.read(other, 900_000);
     assert_eq!(rig.next(), Empty);
-    let config = elevator::Config { requests_max: 128, contexts_max: 5, tick_ns: HZ_1000 };
+    let config = elevator::Config { requests_max: 128, contexts_max: 5, groups_max: 1, tick_ns: HZ_1000 };
     let build = |name: &str| (elevator::find(name).expect("known").build)(&config, "");
     rig.q.switch(build("deadline"), 0);
     rig.read(other, 800_000);

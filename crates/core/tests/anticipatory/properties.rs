@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use fairlift_core::Groups;
 use fairlift_core::collections::Id;
 use fairlift_core::context::Contexts;
 use fairlift_core::elevator::{self, Config, DeviceState, Elevator, Env, Growth, MayQueue};
@@ -138,7 +139,8 @@ macro_rules! hook {
             now: $pair.now,
             requests: &$pair.requests,
             contexts: &$pair.contexts,
-            device: DeviceState { rotational: true, in_flight: [0; 2] },
+            groups: &mut Groups::new(0),
+            device: &DeviceState { rotational: true, in_flight: [0; 2] },
             dispatch: &mut list,
         };
         let $elevator = &mut $pair.elevator;
@@ -156,7 +158,7 @@ fn nth<T: Copy>(from: &BTreeMap<Name, T>, index: usize) -> Option<(Name, T)> {
 
 impl Pair {
     fn new(tick_ns: u64) -> Pair {
-        let config = Config { requests_max: CAPACITY, contexts_max: SLOTS, tick_ns };
+        let config = Config { requests_max: CAPACITY, contexts_max: SLOTS, groups_max: 1, tick_ns };
         let mut contexts = Contexts::new(SLOTS - 1);
         let mut model = Model::new(tick_ns);
         let tasks = [0; SLOTS].map(|_| (model.new_task(), 0));
@@ -326,8 +328,17 @@ impl Pair {
             }
             Step::FrontLookUp((op, flags), sector) => {
                 let context = ContextId::OVERFLOW;
-                let bio =
-                    Bio { cookie: 0, op, flags, sector, sectors: 8, segments: 1, context, ioprio: None };
+                let bio = Bio {
+                    cookie: 0,
+                    op,
+                    flags,
+                    sector,
+                    sectors: 8,
+                    segments: 1,
+                    context,
+                    ioprio: None,
+                    group: None,
+                };
                 let (found, _) = hook!(self, |elevator, env| elevator.find_front(env, &bio));
                 let expected = self.model.front(op == Op::Read, bio.end());
                 assert_eq!(found, expected.map(|name| self.queued[&name]), "front");
@@ -489,7 +500,17 @@ impl Host {
             Act::Submit(slot, (op, flags), sector) => {
                 let context = self.tasks[slot];
                 let cookie = self.cookies;
-                let bio = Bio { cookie, op, flags, sector, sectors: 8, segments: 1, context, ioprio: None };
+                let bio = Bio {
+                    cookie,
+                    op,
+                    flags,
+                    sector,
+                    sectors: 8,
+                    segments: 1,
+                    context,
+                    ioprio: None,
+                    group: None,
+                };
                 match self.q.submit(bio, self.now) {
                     Submitted::Queued(_) | Submitted::Merged(_) => {
                         self.cookies += 1;

@@ -30,7 +30,7 @@ pub(crate) struct Rig {
 }
 
 pub(crate) fn build(tick_ns: u64, requests_max: usize) -> ElevatorQueue {
-    let config = Config { requests_max, contexts_max: TASKS + 1, tick_ns };
+    let config = Config { requests_max, contexts_max: TASKS + 1, groups_max: 1, tick_ns };
     let elevator = (elevator::find("anticipatory").expect("known").build)(&config, "");
     ElevatorQueue::new(requests_max, TASKS, true, elevator)
 }

@@ -1,5 +1,6 @@
 //! A bare elevator on a bench: a clock set by hand, and requests named by their start sector.
 
+use fairlift_core::Groups;
 use fairlift_core::context::Contexts;
 use fairlift_core::elevator::{self, Config, DeviceState, Dispatch, Elevator, Env, Growth};
 use fairlift_core::queue::DispatchList;
@@ -48,6 +49,7 @@ impl Kind {
             segments: 1,
             context: ContextId::OVERFLOW,
             ioprio: Some(self.ioprio),
+            group: None,
         }
     }
 }
@@ -70,7 +72,8 @@ macro_rules! hook {
             now: $bench.now,
             requests: &$bench.requests,
             contexts: &$bench.contexts,
-            device: DeviceState { rotational: $bench.rotational, in_flight: [0; 2] },
+            groups: &mut Groups::new(0),
+            device: &DeviceState { rotational: $bench.rotational, in_flight: [0; 2] },
             dispatch: &mut list,
         };
         let $elevator = &mut $bench.elevator;
@@ -84,7 +87,7 @@ macro_rules! hook {
 impl Bench {
     pub(crate) fn build(name: &str, capacity: usize, rotational: bool, tick_ns: u64) -> Bench {
         let descriptor = elevator::find(name).expect("an elevator of that name");
-        let config = Config { requests_max: capacity, contexts_max: 1, tick_ns };
+        let config = Config { requests_max: capacity, contexts_max: 1, groups_max: 1, tick_ns };
         Bench {
             elevator: (descriptor.build)(&config, ""),
             requests: Requests::new(capacity),

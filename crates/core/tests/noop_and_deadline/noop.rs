@@ -103,7 +103,7 @@ fn has_no_tunables() {
 // ---- above the dispatch list ----
 
 fn queue(name: &str) -> ElevatorQueue {
-    let config = Config { requests_max: 32, contexts_max: 1, tick_ns: 0 };
+    let config = Config { requests_max: 32, contexts_max: 1, groups_max: 1, tick_ns: 0 };
     ElevatorQueue::new(32, 0, true, (elevator::find(name).expect("known").build)(&config, ""))
 }
 
@@ -224,7 +224,7 @@ fn a_requeued_request_goes_next() {
 #[test]
 fn switching_to_deadline_and_back_loses_nothing() {
     let mut q = queue("noop");
-    let config = Config { requests_max: 32, contexts_max: 1, tick_ns: 0 };
+    let config = Config { requests_max: 32, contexts_max: 1, groups_max: 1, tick_ns: 0 };
     add(&mut q, READ, 50);
     add(&mut q, READ, 10);
     q.switch((elevator::find("deadline").expect("known").build)(&config, ""), 0);

@@ -119,7 +119,7 @@ impl Setup {
     }
 
     fn build(&self) -> Box<dyn Elevator> {
-        let config = Config { requests_max: CAPACITY, contexts_max: 1, tick_ns: self.tick_ns };
+        let config = Config { requests_max: CAPACITY, contexts_max: 1, groups_max: 1, tick_ns: self.tick_ns };
         let mut elevator = (elevator::find(self.elevator).expect("known").build)(&config, "");
         if self.elevator == "deadline" {
             set(&mut *elevator, Setting::Classes, self.classes);

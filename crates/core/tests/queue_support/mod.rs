@@ -28,7 +28,7 @@ pub fn build(config: &QueueConfig, elevator: &str) -> Box<dyn Elevator> {
 
 /// A bio whose cookie is its first sector, one segment.
 pub fn bio(op: Op, flags: Flags, context: ContextId, sector: u64, sectors: u32) -> Bio {
-    Bio { cookie: sector, op, flags, sector, sectors, segments: 1, context, ioprio: None }
+    Bio { cookie: sector, op, flags, sector, sectors, segments: 1, context, ioprio: None, group: None }
 }
 
 pub fn read(context: ContextId, sector: u64, sectors: u32) -> Bio {

@@ -81,7 +81,17 @@ impl Sys {
             let sectors = max.min(end - at) as u32;
             let segments = u64::from(sectors).div_ceil(PAGE_SECTORS) as u16;
             let Kind { op: what, flags, ioprio, .. } = kind;
-            let bio = Bio { cookie: 0, op: what, flags, sector: at, sectors, segments, context, ioprio };
+            let bio = Bio {
+                cookie: 0,
+                op: what,
+                flags,
+                sector: at,
+                sectors,
+                segments,
+                context,
+                ioprio,
+                group: None,
+            };
             self.submit_bio(op, bio).await;
             at += u64::from(sectors);
         }
@@ -129,6 +139,7 @@ impl Sys {
             segments: 0,
             context,
             ioprio: None,
+            group: None,
         };
         self.submit_bio(op, bio).await;
         self.close_op(op);

@@ -310,6 +310,7 @@ impl Rules {
         };
         QueueConfig {
             contexts_max: contexts,
+            groups_max: 0,
             rotational: device.rotational,
             tagged: device.queue_depth > 1,
             admission,

@@ -149,7 +149,11 @@ mod tests {
                     let exact = u128::from(units) * u128::from(SECOND) + u128::from(rest.min(rate - 1));
                     let (ns, left) = time_of(units, rate, rest.min(rate - 1));
                     let whole = u64::try_from(exact / u128::from(rate)).unwrap_or(u64::MAX);
-                    assert_eq!((ns, u128::from(left)), (whole, exact % u128::from(rate)), "{units} at {rate}");
+                    assert_eq!(
+                        (ns, u128::from(left)),
+                        (whole, exact % u128::from(rate)),
+                        "{units} at {rate}"
+                    );
                 }
             }
         }

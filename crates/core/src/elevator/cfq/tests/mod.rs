@@ -43,7 +43,10 @@ struct Rig {
 
 fn build(profile: &str, requests: usize, contexts: usize, tick_ns: u64) -> std::boxed::Box<dyn Elevator> {
     // The overflow context takes a slot too.
-    (DESCRIPTOR.build)(&Config { requests_max: requests, contexts_max: contexts + 1, tick_ns }, profile)
+    (DESCRIPTOR.build)(
+        &Config { requests_max: requests, contexts_max: contexts + 1, groups_max: 1, tick_ns },
+        profile,
+    )
 }
 
 impl Rig {
@@ -185,6 +188,7 @@ impl Rig {
             segments: 1,
             context,
             ioprio: None,
+            group: None,
         }
     }
 }

@@ -26,7 +26,10 @@ fn check(rates: Rates, bytes: u64, window_ns: u64) {
     assert!(exact(went) >= window_ns && exact(went - 1) < window_ns, "{went} of {bytes} at {rates:?}");
     if went >= 200 {
         // bios x price against the window, to 1 in 200.
-        assert!(exact(went).abs_diff(window_ns) * 200 <= window_ns, "{went} of {bytes} at {rates:?}: over 0.5 % off");
+        assert!(
+            exact(went).abs_diff(window_ns) * 200 <= window_ns,
+            "{went} of {bytes} at {rates:?}: over 0.5 % off"
+        );
     }
 }
 

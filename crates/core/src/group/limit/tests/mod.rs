@@ -8,6 +8,7 @@ use std::vec::Vec;
 
 use super::*;
 use crate::SECOND;
+use crate::group::{GroupParams, Groups};
 
 const READ: Direction = Direction::Read;
 const WRITE: Direction = Direction::Write;
@@ -24,12 +25,24 @@ fn group(index: usize) -> GroupId {
     GroupId::from_index(index)
 }
 
-/// A tree of groups 1, 2, ... with these parents; everybody weighs 100.
-fn tree(parents: &[usize], waiters: usize) -> Limits {
-    let mut limits = Limits::new(parents.len() + 1, waiters);
-    for (index, parent) in parents.iter().enumerate() {
-        limits.create(group(index + 1), group(*parent), 100);
+/// Groups 1, 2, ... with these parents and weights.
+fn table(groups: &[(usize, u32)]) -> Groups {
+    let mut table = Groups::new(groups.len());
+    for (index, (parent, weight)) in groups.iter().enumerate() {
+        let id = table.create(group(*parent), GroupParams::weight(*weight)).expect("a slot for each");
+        assert_eq!(id, group(index + 1), "slots go up");
     }
+    table
+}
+
+/// Limits on groups 1, 2, ... with these parents, each of weight 100, with room for so many waiting bios in each.
+fn tree(parents: &[usize], room: usize) -> Limits {
+    on(&table(&parents.iter().map(|parent| (*parent, 100)).collect::<Vec<_>>()), room)
+}
+
+fn on(table: &Groups, room: usize) -> Limits {
+    let mut limits = Limits::new(table.slots(), room);
+    limits.follow(table, 0);
     limits
 }
 

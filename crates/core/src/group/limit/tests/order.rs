@@ -54,10 +54,8 @@ fn neighbours_are_free() {
 /// Weights 100 : 300 below one limit share it 1 : 3, and so do their children with what they get.
 #[test]
 fn a_common_ancestor_is_shared_by_weight() {
-    let mut limits = tree(&[0, 1, 1, 3, 3], 64);
+    let mut limits = on(&table(&[(0, 100), (1, 100), (1, 300), (3, 200), (3, 100)]), 64);
     limits.set(group(1), WRITE, bytes_per_s(100 << 20), 0);
-    limits.set_weight(group(3), 300);
-    limits.set_weight(group(4), 200);
     let mut busy = Busy::new(&[(2, 4096), (4, 65536), (5, 4096)]);
     busy.run(&mut limits, 8, 10 * SECOND, 0);
     let all = 1000u64 << 20;
@@ -130,17 +128,20 @@ fn what_may_not_wait_is_charged() {
 /// Those who wait move with their group, or to the parent of a group that is removed.
 #[test]
 fn nobody_is_lost_on_a_move() {
-    let mut limits = tree(&[0, 0, 1], 8);
+    let mut table = table(&[(0, 100), (0, 100), (1, 100)]);
+    let mut limits = on(&table, 8);
     limits.set(group(1), WRITE, ios_per_s(1), 0);
     limits.set(group(3), WRITE, ios_per_s(4), 0);
     assert_eq!(limits.ask(group(3), WRITE, 512, 0), Answer::Go);
     let names: [_; 3] = core::array::from_fn(|_| wait(limits.ask(group(3), WRITE, 512, 0)));
     assert_eq!([limits.waiting(group(1)), limits.waiting(group(2))], [3, 0]);
     assert_eq!(limits.next(SECOND / 4), Next::Wait { until: SECOND });
-    limits.set_parent(group(3), group(2), SECOND / 4);
+    table.reparent(group(3), group(2)).expect("no circle");
+    limits.follow(&table, SECOND / 4);
     assert_eq!([limits.waiting(group(1)), limits.waiting(group(2))], [0, 3]);
     assert_eq!(limits.next(SECOND / 4), Next::Go(names[0]));
-    limits.remove(group(3), SECOND / 4);
+    table.remove(group(3)).expect("it is there");
+    limits.follow(&table, SECOND / 4);
     assert_eq!(limits.waiting(group(2)), 2);
     assert_eq!([limits.next(SECOND / 4), limits.next(SECOND / 4)], [Next::Go(names[1]), Next::Go(names[2])]);
     assert_eq!(limits.next(SECOND / 4), Next::Empty);

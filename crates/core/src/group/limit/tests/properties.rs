@@ -7,17 +7,41 @@ use proptest::prelude::*;
 use super::*;
 
 const GROUPS: usize = 7;
+/// Bios of a group that may wait.
+const ROOM: usize = 5;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Ask { group: usize, write: bool, bytes: u64 },
-    Charge { group: usize, write: bool, bytes: u64 },
-    Set { group: usize, write: bool, rates: Rates },
-    Move { group: usize, parent: usize },
-    Reweigh { group: usize, weight: u32 },
+    Ask {
+        group: usize,
+        write: bool,
+        bytes: u64,
+    },
+    Charge {
+        group: usize,
+        write: bool,
+        bytes: u64,
+    },
+    Set {
+        group: usize,
+        write: bool,
+        rates: Rates,
+    },
+    Move {
+        group: usize,
+        parent: usize,
+    },
+    Reweigh {
+        group: usize,
+        weight: u32,
+    },
     /// The group's waiters go to its parent; an empty one takes its slot.
-    Remove { group: usize },
-    Pass { ns: u64 },
+    Remove {
+        group: usize,
+    },
+    Pass {
+        ns: u64,
+    },
 }
 
 fn rates() -> impl Strategy<Value = Rates> {
@@ -69,6 +93,7 @@ impl Ledger {
 
 /// The promise, kept naively.
 struct World {
+    table: Groups,
     limits: Limits,
     parent: [usize; GROUPS],
     ledgers: [[[Ledger; 2]; 2]; GROUPS],
@@ -80,9 +105,11 @@ struct World {
 impl World {
     fn new(parents: &[usize]) -> World {
         let parent = core::array::from_fn(|g| if g == 0 { 0 } else { parents[g - 1] % g });
-        let limits = tree(&parent[1..], 12);
+        let groups: Vec<_> = parent[1..].iter().map(|parent| (*parent, 100)).collect();
+        let table = table(&groups);
         World {
-            limits,
+            limits: on(&table, ROOM),
+            table,
             parent,
             ledgers: Default::default(),
             lines: Default::default(),
@@ -118,7 +145,7 @@ impl World {
                         self.charged(g, at, bytes, true);
                     }
                     Answer::Wait(name) => self.lines[g][at].push_back((name, bytes)),
-                    Answer::Full => assert_eq!(self.waiting(), 12),
+                    Answer::Full => assert!(self.waiting() >= ROOM),
                 }
             }
             Step::Charge { group: g, write, bytes } => {
@@ -127,18 +154,28 @@ impl World {
             }
             Step::Set { group: g, write, rates } => {
                 self.limits.set(group(g), direction(write), rates, now);
-                self.ledgers[g][usize::from(write)] = [rates.bytes_per_s, rates.ios_per_s]
-                    .map(|rate| Ledger { rate, charged: Vec::new() });
+                self.ledgers[g][usize::from(write)] =
+                    [rates.bytes_per_s, rates.ios_per_s].map(|rate| Ledger { rate, charged: Vec::new() });
             }
             Step::Move { group: g, parent } if !self.way(parent).contains(&g) => {
-                self.limits.set_parent(group(g), group(parent), now);
+                self.table.reparent(group(g), group(parent)).expect("no circle");
+                self.limits.follow(&self.table, now);
                 self.parent[g] = parent;
             }
-            Step::Reweigh { group: g, weight } => self.limits.set_weight(group(g), weight),
-            Step::Remove { group: g } if !self.parent[1..].contains(&g) => {
-                self.limits.remove(group(g), now);
+            Step::Reweigh { group: g, weight } => {
+                self.table.set_params(group(g), GroupParams::weight(weight)).expect("it is there");
+                self.limits.follow(&self.table, now);
+            }
+            Step::Remove { group: g } => {
                 let parent = self.parent[g];
-                self.limits.create(group(g), group(parent), 100);
+                self.table.remove(group(g)).expect("it is there");
+                self.limits.follow(&self.table, now);
+                // The slot is free: the next one created takes it.
+                assert_eq!(self.table.create(group(parent), GroupParams::default()), Ok(group(g)));
+                self.limits.follow(&self.table, now);
+                (1..GROUPS).filter(|c| self.parent[*c] == g).collect::<Vec<_>>().into_iter().for_each(|c| {
+                    self.parent[c] = parent;
+                });
                 for at in 0..2 {
                     let line = core::mem::take(&mut self.lines[g][at]);
                     self.lines[parent][at].extend(line);
@@ -146,7 +183,7 @@ impl World {
                 }
             }
             Step::Pass { ns } => self.now += ns,
-            Step::Move { .. } | Step::Remove { .. } => {}
+            Step::Move { .. } => {}
         }
         self.drain();
     }
@@ -159,7 +196,10 @@ impl World {
                 Next::Wait { until } => {
                     let first = self.heads().map(|(g, at)| self.open_at(g, at)).min();
                     assert!(until > self.now, "asked again at a time to come");
-                    assert!(first.is_some_and(|first| until <= first && first > self.now), "nobody waits in vain");
+                    assert!(
+                        first.is_some_and(|first| until <= first && first > self.now),
+                        "nobody waits in vain"
+                    );
                     return;
                 }
                 Next::Empty => {
@@ -175,8 +215,10 @@ impl World {
         let allowed: Vec<_> = self.heads().filter(|(g, at)| self.open_at(*g, *at) <= self.now).collect();
         let next = self.limits.next(self.now);
         if let Next::Go(name) = next {
-            let is_first = |(g, at): &&(usize, usize)| self.lines[*g][*at].front().is_some_and(|w| w.0 == name);
-            let &(g, at) = allowed.iter().find(is_first).expect("the first of a line that every limit allows");
+            let is_first =
+                |(g, at): &&(usize, usize)| self.lines[*g][*at].front().is_some_and(|w| w.0 == name);
+            let &(g, at) =
+                allowed.iter().find(is_first).expect("the first of a line that every limit allows");
             let (_, bytes) = self.lines[g][at].pop_front().expect("it is there");
             self.charged(g, at, bytes, true);
         }
@@ -220,7 +262,7 @@ proptest! {
             }
         }
         // Everybody goes in the end: no more than one wait for each limit on the way of each bio.
-        for _ in 0..12 * 2 * GROUPS {
+        for _ in 0..GROUPS * ROOM * 2 * GROUPS {
             match world.next() {
                 Next::Wait { until } => world.now = until,
                 Next::Empty => break,
