@@ -109,6 +109,8 @@ pub struct BlockLayer {
     /// Tasks waiting for a request slot, longest wait first, `[async, sync]`; with one set of tags for both all wait in the
     /// first list.
     waiting: [VecDeque<TaskId>; 2],
+    /// Tasks waiting for room among the bios their group's limit holds, longest wait first.
+    crowded: VecDeque<TaskId>,
     woken: VecDeque<TaskId>,
     finished: Vec<Completion>,
     stats: BlockStats,
@@ -136,6 +138,7 @@ impl BlockLayer {
             free_ops: Vec::new(),
             done: VecDeque::new(),
             waiting: [VecDeque::new(), VecDeque::new()],
+            crowded: VecDeque::new(),
             woken: VecDeque::new(),
             finished: Vec::new(),
             task_of: vec![None; config.contexts_max + 1],
@@ -241,7 +244,7 @@ impl BlockLayer {
         let bio = Bio { cookie: u64::from(op.0), ..bio };
         let answer = if again { self.queue.resubmit(bio, now) } else { self.queue.submit(bio, now) };
         match answer {
-            Submitted::Queued(_) => {
+            Submitted::Queued(_) | Submitted::Held => {
                 self.trace_bio(TraceKind::Queued, &bio, task, now);
                 self.ops[op.0 as usize].left += 1;
                 self.stats.bios += 1;
@@ -256,6 +259,10 @@ impl BlockLayer {
             Submitted::Full => {
                 let line = self.waiting_line(usize::from(bio.is_sync()));
                 self.waiting[line].push_back(task);
+                return false;
+            }
+            Submitted::NoRoom => {
+                self.crowded.push_back(task);
                 return false;
             }
             // A barrier that the device cannot order fails with EOPNOTSUPP in 2.6 and the file system goes on without.

@@ -30,6 +30,7 @@ mod bios;
 mod dispatch_list;
 mod elevator_queue;
 mod flush;
+mod limited;
 mod merge;
 mod ordering;
 mod plug;
@@ -51,6 +52,7 @@ use admission::Gate;
 use barrier::Barrier;
 use bios::Bios;
 use flush::FlushMachine;
+use limited::Limiter;
 use merge::EndHash;
 use plug::{QueuePlug, TaskPlugs};
 
@@ -66,6 +68,8 @@ pub struct QueueConfig {
     pub contexts_max: usize,
     /// Groups beside the root.
     pub groups_max: usize,
+    /// Bios of one group that its limits may hold.
+    pub held_max: usize,
     /// Do seeks cost the device time?
     pub rotational: bool,
     /// Does the device take several commands at a time? (The plug of 2.6.30 wants to know.)
@@ -89,6 +93,7 @@ impl Default for QueueConfig {
         QueueConfig {
             contexts_max: 64,
             groups_max: 0,
+            held_max: 64,
             rotational: true,
             tagged: true,
             admission: Admission::Pools { nr_requests: 128 },
@@ -130,6 +135,11 @@ pub enum Submitted {
     /// All request slots of its class are taken: its task has to wait for a wake-up ([`RequestQueue::take_wakeups`]) and
     /// come back with [`RequestQueue::resubmit`].
     Full,
+    /// A limit of its group holds it back; it goes on by itself ([`RequestQueue::let_in`]).
+    Held,
+    /// A limit would hold it back, and holds [`QueueConfig::held_max`] bios of its group already: its task has to wait until
+    /// [`RequestQueue::take_room`] says so and submit it once more.
+    NoRoom,
     /// Refused for good.
     Refused(Refusal),
 }
@@ -157,6 +167,7 @@ pub struct RequestQueue {
     task_plugs: TaskPlugs,
     barrier: Option<Barrier>,
     flushes: FlushMachine,
+    limiter: Limiter,
 }
 
 impl RequestQueue {
@@ -177,6 +188,7 @@ impl RequestQueue {
             task_plugs: TaskPlugs::new(config.plugging, config.contexts_max + 1, requests),
             barrier: None,
             flushes: FlushMachine::new(requests),
+            limiter: Limiter::new(config.groups_max, config.held_max),
         }
     }
 
@@ -227,7 +239,7 @@ impl RequestQueue {
         self.lower.in_flight()
     }
 
-    /// Requests that were accepted and are not done.
+    /// Requests that were accepted and are not done; bios that limits hold ([`RequestQueue::held`]) are none yet.
     pub fn pending(&self) -> usize {
         self.requests().taken()
     }
@@ -257,6 +269,11 @@ impl RequestQueue {
     pub fn submit(&mut self, bio: Bio, now: u64) -> Submitted {
         let bio = self.adopt(bio);
         if let Some(answer) = self.answer_at_once(&bio) {
+            return answer;
+        }
+        if self.limiter.is_used()
+            && let Some(answer) = self.hold_back(&bio, now)
+        {
             return answer;
         }
         if let Some(rq) = self.try_merge(&bio, now) {
@@ -395,6 +412,12 @@ impl RequestQueue {
     /// an `Idle` names, and again after every `Issue` as long as the device takes more.
     #[inline]
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
+        let until = self.let_in(now);
+        Self::with_limits(self.dispatch_queued(now), until)
+    }
+
+    #[inline]
+    fn dispatch_queued(&mut self, now: u64) -> Dispatch {
         if let Some(until) = self.plug.plugged_until(now) {
             return Dispatch::Idle { until };
         }
@@ -433,6 +456,10 @@ impl RequestQueue {
         }
         if self.config.ordering == Ordering::Drain {
             self.finish_empty_barriers(&mut done);
+        }
+        if self.limiter.is_at_door() {
+            // A slot is free: before those who are woken for it.
+            self.let_in(now);
         }
     }
 
@@ -482,7 +509,9 @@ impl RequestQueue {
     /// # Errors
     /// [`GroupError::Root`], [`GroupError::Unknown`].
     pub fn remove_group(&mut self, group: GroupId, now: u64) -> Result<(), GroupError> {
-        self.lower.remove_group(group, now)
+        self.lower.remove_group(group, now)?;
+        self.follow_groups(now);
+        Ok(())
     }
 
     /// `from` now waits for I/O of `to`, or of somebody unknown: idling for `from` is in vain. A hint; ask

@@ -76,6 +76,11 @@ pub enum Direction {
     Write,
 }
 
+impl Direction {
+    /// Both.
+    pub const ALL: [Direction; 2] = [Direction::Read, Direction::Write];
+}
+
 /// May a bio go?
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
@@ -111,8 +116,6 @@ pub struct Limits {
     waiters: Waiters,
     /// Bios of one group that may wait.
     room: usize,
-    /// The direction to ask first: they take turns.
-    turn: usize,
     burst_ns: u64,
 }
 
@@ -136,7 +139,6 @@ impl Limits {
             sides: [Side::new(slots), Side::new(slots)],
             waiters: Waiters::new(slots * room),
             room,
-            turn: 0,
             burst_ns: BURST_NS,
         }
     }
@@ -168,7 +170,7 @@ impl Limits {
     #[inline]
     pub fn ask(&mut self, group: GroupId, direction: Direction, bytes: u64, now: u64) -> Answer {
         let gate = &self.sides[direction as usize].gates[group.index()];
-        if gate.scarce.is_none() && gate.waiting == 0 {
+        if gate.scarce.is_none() && gate.fifo.is_empty() {
             return Answer::Go;
         }
         self.ask_limited(group, direction as usize, bytes, now)
@@ -210,7 +212,7 @@ impl Limits {
     /// Nobody waits for one of its limits, and all of them allow it.
     fn may_pass(&self, group: GroupId, at: usize, now: u64) -> bool {
         let gates = &self.sides[at].gates;
-        gates[group.index()].waiting == 0
+        gates[group.index()].fifo.is_empty()
             && Ancestry::of(&self.nodes, group)
                 .map(|g| &gates[g.index()])
                 .all(|gate| gate.rates().is_none() || (gate.waiting == 0 && gate.open_at() <= now))
@@ -226,20 +228,15 @@ impl Limits {
 
     // ---- a bio goes -------------------------------------------------------------------------------------------------------
 
-    /// The next waiting bio that may go. Ask at the time of the last [`Next::Wait`], after every [`Answer::Wait`] and every
-    /// change, and again after each [`Next::Go`].
-    pub fn next(&mut self, now: u64) -> Next {
-        for at in [self.turn, 1 - self.turn] {
-            self.sides[at].ring(&self.nodes, now);
-            if self.sides[at].gates[GroupId::ROOT.index()].place == Place::Ready {
-                self.turn = 1 - at;
-                return self.serve(at, now).map_or(Next::Empty, Next::Go);
-            }
+    /// The next waiting bio of `direction` that may go. Ask at the time of the last [`Next::Wait`], after every
+    /// [`Answer::Wait`] and every change, and again after each [`Next::Go`].
+    pub fn next(&mut self, direction: Direction, now: u64) -> Next {
+        let at = direction as usize;
+        self.sides[at].ring(&self.nodes, now);
+        if self.sides[at].gates[GroupId::ROOT.index()].place == Place::Ready {
+            return self.serve(at, now).map_or(Next::Empty, Next::Go);
         }
-        match self.sides.iter().filter_map(Side::first_timer).min() {
-            Some(until) => Next::Wait { until },
-            None => Next::Empty,
-        }
+        self.sides[at].first_timer().map_or(Next::Empty, |until| Next::Wait { until })
     }
 
     /// Down from the root to the bio whose turn it is, and up again with the bill.

@@ -127,7 +127,7 @@ fn a_pile_below_a_busy_parent_keeps_its_own_limit() {
     limits.set(group(1), WRITE, Rates::NONE, SECOND);
     let mut own = 0;
     for ms in 1000..2000 {
-        while let Next::Go(name) = limits.next(ms * 1_000_000) {
+        while let Next::Go(name) = next(&mut limits, ms * 1_000_000) {
             own += u64::from(busy.names[name.index()] == 0);
         }
     }

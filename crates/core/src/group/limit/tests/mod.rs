@@ -46,6 +46,20 @@ fn on(table: &Groups, room: usize) -> Limits {
     limits
 }
 
+/// Whoever may go in either direction.
+fn next(limits: &mut Limits, now: u64) -> Next {
+    let read = limits.next(READ, now);
+    if matches!(read, Next::Go(_)) {
+        return read;
+    }
+    match (read, limits.next(WRITE, now)) {
+        (_, write @ Next::Go(_)) => write,
+        (Next::Wait { until: a }, Next::Wait { until: b }) => Next::Wait { until: a.min(b) },
+        (Next::Wait { until }, Next::Empty) | (Next::Empty, Next::Wait { until }) => Next::Wait { until },
+        _ => Next::Empty,
+    }
+}
+
 /// Somebody who always has `depth` bios on their way: (group, bytes of a bio).
 struct Busy {
     of: Vec<(GroupId, u64)>,
@@ -86,7 +100,7 @@ impl Busy {
             }
         }
         loop {
-            match limits.next(self.now) {
+            match next(limits, self.now) {
                 Next::Go(name) => {
                     let who = self.names[name.index()];
                     self.went.push((self.now, who));

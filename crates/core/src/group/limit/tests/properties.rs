@@ -213,7 +213,7 @@ impl World {
     /// Ask who goes, and see that they may.
     fn next(&mut self) -> Next {
         let allowed: Vec<_> = self.heads().filter(|(g, at)| self.open_at(*g, *at) <= self.now).collect();
-        let next = self.limits.next(self.now);
+        let next = next(&mut self.limits, self.now);
         if let Next::Go(name) = next {
             let is_first =
                 |(g, at): &&(usize, usize)| self.lines[*g][*at].front().is_some_and(|w| w.0 == name);
