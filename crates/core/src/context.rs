@@ -164,13 +164,6 @@ impl Contexts {
         self.slots.iter().enumerate().filter(|(_, c)| c.used).map(|(i, c)| (ContextId::from_index(i), c))
     }
 
-    /// Whoever is in group `from` is in `to` now.
-    pub(crate) fn regroup(&mut self, from: GroupId, to: GroupId) {
-        for context in self.slots.iter_mut().filter(|context| context.group == from) {
-            context.group = to;
-        }
-    }
-
     /// The task is gone. The slot is reused once its last request is done. The overflow context never goes.
     pub(crate) fn exit(&mut self, id: ContextId) {
         if id != ContextId::OVERFLOW {

@@ -2,7 +2,7 @@
 //!
 //! Requests are split in two classes. Each class has a tree (by start sector) and a FIFO (by arrival, every entry with
 //! a deadline). A *batch* takes up to `fifo_batch` requests upwards from one place of one tree; only between batches
-//! is a class chosen and its FIFO head looked at. Never idles, never withholds.
+//! is a class chosen and its FIFO head looked at. Never idles, never withholds. Each group has trees, FIFOs and a batch of its own.
 //!
 //! # Which requests form a class: the tunable `classes`
 //! | `classes` | first class | second class | status |
@@ -36,9 +36,10 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::{Config, Descriptor, Dispatch, Elevator, Env, Growth, Placement};
+use super::{Config, Descriptor, Dispatch, Elevator, Env, Grouping, Growth, Placement, first_occupied};
 use crate::collections::{Id, List, ListLinks, Tree, TreeLinks};
 use crate::context::{IoClass, IoPrio};
+use crate::group::GroupId;
 use crate::request::{Bio, Op, RequestId};
 use crate::tunable::{Tunable, Unit};
 
@@ -138,8 +139,6 @@ enum Level {
 struct LevelQueue {
     tree: Tree<RequestId>,
     fifo: List<RequestId>,
-    /// Its deadline, rounded up to whole ticks.
-    expire_ns: u64,
 }
 
 /// What is kept per request.
@@ -162,12 +161,21 @@ struct Settings {
     quantum_ns: u64,
 }
 
-struct Deadline {
-    // Run-time data.
+/// What the rules come to, in the elevator's clock.
+#[derive(Default)]
+struct Limits {
+    /// Deadlines by level, rounded up to whole ticks.
+    expire_ns: [u64; 3],
+    /// `quantum`, or 0 where it has no say.
+    batch_min_ns: u64,
+    /// How many requests below an expired one its batch starts.
+    look_back: u64,
+}
+
+/// The queue of one group.
+#[derive(Default)]
+struct GroupQueue {
     levels: [LevelQueue; 3],
-    filed: Vec<Filed>,
-    tree_links: TreeLinks<RequestId, u64>,
-    fifo_links: ListLinks<RequestId>,
     /// Who comes next if the batch goes on: the request behind the one that left last.
     next: Option<RequestId>,
     /// Requests of this batch so far.
@@ -177,46 +185,26 @@ struct Deadline {
     starved: u64,
     /// The expired request for whose sake the last batch started below it.
     looked_back_for: Option<RequestId>,
-
-    // Settings.
-    settings: Settings,
-    tick_ns: u64,
-    /// `quantum`, or 0 where it has no say.
-    batch_min_ns: u64,
-    /// How many requests below an expired one its batch starts.
-    look_back: u64,
 }
 
-impl Deadline {
-    fn new(config: &Config) -> Deadline {
-        let mut deadline = Deadline {
-            levels: Default::default(),
-            filed: alloc::vec![Filed { level: None, deadline_ns: 0 }; config.requests_max],
-            tree_links: TreeLinks::new(config.requests_max),
-            fifo_links: ListLinks::new(config.requests_max),
-            next: None,
-            batched: 0,
-            batch_since_ns: 0,
-            starved: 0,
-            looked_back_for: None,
-            settings: Settings {
-                read_expire_ns: READ_EXPIRE.stored_default(),
-                write_expire_ns: WRITE_EXPIRE.stored_default(),
-                writes_starved: WRITES_STARVED.stored_default(),
-                fifo_batch: FIFO_BATCH.stored_default(),
-                front_merges: FRONT_MERGES.stored_default(),
-                classes: CLASSES.stored_default(),
-                rt_expire_ns: RT_EXPIRE.stored_default(),
-                quantum_ns: QUANTUM.stored_default(),
-            },
-            tick_ns: config.tick_ns,
-            batch_min_ns: 0,
-            look_back: 0,
-        };
-        deadline.settings_changed();
-        deadline
-    }
+/// What is the same for every group: the links of all trees and lists, and the rules.
+struct Shared {
+    filed: Vec<Filed>,
+    tree_links: TreeLinks<RequestId, u64>,
+    fifo_links: ListLinks<RequestId>,
+    settings: Settings,
+    tick_ns: u64,
+    limits: Limits,
+}
 
+struct Deadline {
+    groups: Vec<GroupQueue>,
+    shared: Shared,
+    /// Where draining goes on.
+    drained: usize,
+}
+
+impl Shared {
     /// The level of new I/O.
     #[inline]
     fn classify(&self, op: Op, sync: bool, ioprio: IoPrio) -> Level {
@@ -230,10 +218,23 @@ impl Deadline {
         if first { Level::First } else { Level::Second }
     }
 
+    fn level_of_bio(&self, env: &Env<'_>, bio: &Bio) -> Level {
+        let ioprio = bio.ioprio.unwrap_or(env.contexts[bio.context].ioprio);
+        self.classify(bio.op, bio.is_sync(), ioprio)
+    }
+
+    #[inline]
     fn level_of(&self, rq: RequestId) -> Option<Level> {
         self.filed[rq.index()].level
     }
 
+    /// Is this level served in order of arrival rather than by sector?
+    fn is_fifo(&self, level: Level, rotational: bool) -> bool {
+        self.settings.classes == FULL && !rotational && level != Level::Second
+    }
+}
+
+impl GroupQueue {
     fn queue(&self, level: Level) -> &LevelQueue {
         &self.levels[level as usize]
     }
@@ -242,43 +243,44 @@ impl Deadline {
         !self.queue(level).fifo.is_empty()
     }
 
-    /// Is this level served in order of arrival rather than by sector?
-    fn is_fifo(&self, level: Level, rotational: bool) -> bool {
-        self.settings.classes == FULL && !rotational && level != Level::Second
+    fn is_empty(&self) -> bool {
+        self.levels.iter().all(|queue| queue.fifo.is_empty())
     }
 
     // ---- the decision ----
 
-    fn pick(&mut self, env: &Env<'_>) -> Option<RequestId> {
-        let now = Config::jiffies(self.tick_ns, env.now);
-        let rq = match self.batch_goes_on_with(now) {
+    #[inline]
+    fn pick(&mut self, shared: &mut Shared, env: &Env<'_>) -> Option<RequestId> {
+        let now = Config::jiffies(shared.tick_ns, env.now);
+        let rq = match self.batch_goes_on_with(shared, now) {
             Some(next) => next,
             None => {
-                let level = self.choose_level()?;
+                let level = self.choose_level(shared.settings.writes_starved)?;
                 self.batched = 0;
                 self.batch_since_ns = now;
-                self.batch_start(level, now, env.device.rotational)?
+                self.batch_start(shared, level, now, env.device.rotational)?
             }
         };
         self.batched = self.batched.saturating_add(1);
-        self.next = self.remove(rq, env.device.rotational);
+        self.next = self.remove(shared, rq, env.device.rotational);
         Some(rq)
     }
 
-    fn batch_goes_on_with(&self, now: u64) -> Option<RequestId> {
+    #[inline]
+    fn batch_goes_on_with(&self, shared: &Shared, now: u64) -> Option<RequestId> {
         let next = self.next?;
-        let used_up = self.batched >= self.settings.fifo_batch
-            && now.saturating_sub(self.batch_since_ns) >= self.batch_min_ns;
-        let overruled = self.is_waiting(Level::Urgent) && self.level_of(next) != Some(Level::Urgent);
+        let used_up = self.batched >= shared.settings.fifo_batch
+            && now.saturating_sub(self.batch_since_ns) >= shared.limits.batch_min_ns;
+        let overruled = self.is_waiting(Level::Urgent) && shared.level_of(next) != Some(Level::Urgent);
         (!used_up && !overruled).then_some(next)
     }
 
-    fn choose_level(&mut self) -> Option<Level> {
+    fn choose_level(&mut self, writes_starved: u64) -> Option<Level> {
         if self.is_waiting(Level::Urgent) {
             return Some(Level::Urgent);
         }
         match (self.is_waiting(Level::First), self.is_waiting(Level::Second)) {
-            (true, true) if self.starved < self.settings.writes_starved => {
+            (true, true) if self.starved < writes_starved => {
                 self.starved += 1;
                 Some(Level::First)
             }
@@ -293,23 +295,30 @@ impl Deadline {
 
     /// With whom a batch of `level` starts: an expired head of the FIFO (or somebody below it), else where the last batch
     /// of the same level stopped, else the head.
-    fn batch_start(&mut self, level: Level, now: u64, rotational: bool) -> Option<RequestId> {
+    fn batch_start(
+        &mut self,
+        shared: &Shared,
+        level: Level,
+        now: u64,
+        rotational: bool,
+    ) -> Option<RequestId> {
         let head = self.queue(level).fifo.front()?;
-        if now > self.filed[head.index()].deadline_ns {
-            return Some(self.look_back(level, head, rotational));
+        if now > shared.filed[head.index()].deadline_ns {
+            return Some(self.look_back(shared, level, head, rotational));
         }
-        Some(self.next.filter(|next| self.level_of(*next) == Some(level)).unwrap_or(head))
+        Some(self.next.filter(|next| shared.level_of(*next) == Some(level)).unwrap_or(head))
     }
 
     /// The request `look_back` places below the expired `head`, as far as there are any.
-    fn look_back(&mut self, level: Level, head: RequestId, rotational: bool) -> RequestId {
-        if self.look_back == 0 || self.is_fifo(level, rotational) || self.looked_back_for == Some(head) {
+    fn look_back(&mut self, shared: &Shared, level: Level, head: RequestId, rotational: bool) -> RequestId {
+        let most = shared.limits.look_back;
+        if most == 0 || shared.is_fifo(level, rotational) || self.looked_back_for == Some(head) {
             return head;
         }
         self.looked_back_for = Some(head);
         let mut start = head;
-        for _ in 0..self.look_back {
-            let Some(below) = self.queue(level).tree.prev(&self.tree_links, start) else { break };
+        for _ in 0..most {
+            let Some(below) = self.queue(level).tree.prev(&shared.tree_links, start) else { break };
             start = below;
         }
         start
@@ -319,36 +328,68 @@ impl Deadline {
 
     /// Put `rq` into its level's tree. A level has one request per start sector: an older one goes to the device first.
     #[inline(always)] // with `remove` saves 10 instructions a request
-    fn sort_in(&mut self, env: &mut Env<'_>, level: Level, rq: RequestId) {
+    fn sort_in(&mut self, shared: &mut Shared, env: &mut Env<'_>, level: Level, rq: RequestId) {
         let sector = env.requests[rq].sector;
         let tree = &mut self.levels[level as usize].tree;
-        if let Err(alias) = tree.insert_unique(&mut self.tree_links, rq, sector) {
-            self.send_away(env, alias);
-            self.levels[level as usize].tree.insert(&mut self.tree_links, rq, sector);
+        if let Err(alias) = tree.insert_unique(&mut shared.tree_links, rq, sector) {
+            self.send_away(shared, env, alias);
+            self.levels[level as usize].tree.insert(&mut shared.tree_links, rq, sector);
         }
     }
 
     /// `alias` makes way for a request that starts at the same sector. The batch goes on behind the one that leaves, not
     /// with the newcomer, which is not there yet.
     #[cold]
-    fn send_away(&mut self, env: &mut Env<'_>, alias: RequestId) {
-        self.next = self.remove(alias, env.device.rotational);
+    fn send_away(&mut self, shared: &mut Shared, env: &mut Env<'_>, alias: RequestId) {
+        self.next = self.remove(shared, alias, env.device.rotational);
         env.dispatch.place(env.requests, alias, Placement::Tail);
     }
 
     /// Forget `rq`. Answers with the one behind it in the order its level is served in.
     #[inline(always)] // see `sort_in`
-    fn remove(&mut self, rq: RequestId, rotational: bool) -> Option<RequestId> {
-        let level = self.filed[rq.index()].level.take()?;
+    fn remove(&mut self, shared: &mut Shared, rq: RequestId, rotational: bool) -> Option<RequestId> {
+        let level = shared.filed[rq.index()].level.take()?;
         if self.looked_back_for == Some(rq) {
             self.looked_back_for = None;
         }
-        let is_fifo = self.is_fifo(level, rotational);
+        let is_fifo = shared.is_fifo(level, rotational);
         let queue = &mut self.levels[level as usize];
-        let above = queue.tree.next(&self.tree_links, rq);
-        queue.tree.remove(&mut self.tree_links, rq);
-        queue.fifo.remove(&mut self.fifo_links, rq);
+        let above = queue.tree.next(&shared.tree_links, rq);
+        queue.tree.remove(&mut shared.tree_links, rq);
+        queue.fifo.remove(&mut shared.fifo_links, rq);
         if is_fifo { queue.fifo.front() } else { above }
+    }
+}
+
+impl Deadline {
+    fn new(config: &Config) -> Deadline {
+        let shared = Shared {
+            filed: alloc::vec![Filed { level: None, deadline_ns: 0 }; config.requests_max],
+            tree_links: TreeLinks::new(config.requests_max),
+            fifo_links: ListLinks::new(config.requests_max),
+            settings: Settings {
+                read_expire_ns: READ_EXPIRE.stored_default(),
+                write_expire_ns: WRITE_EXPIRE.stored_default(),
+                writes_starved: WRITES_STARVED.stored_default(),
+                fifo_batch: FIFO_BATCH.stored_default(),
+                front_merges: FRONT_MERGES.stored_default(),
+                classes: CLASSES.stored_default(),
+                rt_expire_ns: RT_EXPIRE.stored_default(),
+                quantum_ns: QUANTUM.stored_default(),
+            },
+            tick_ns: config.tick_ns,
+            limits: Limits::default(),
+        };
+        let groups = (0..config.groups_max.max(1)).map(|_| GroupQueue::default()).collect();
+        let mut deadline = Deadline { groups, shared, drained: 0 };
+        deadline.settings_changed();
+        deadline
+    }
+
+    /// The queue that `rq`, which is filed, is in.
+    fn queue_of(&self, env: &Env<'_>, rq: RequestId) -> Option<&LevelQueue> {
+        let level = self.shared.level_of(rq)?;
+        Some(self.groups[env.requests[rq].group.index()].queue(level))
     }
 }
 
@@ -359,25 +400,41 @@ impl Elevator for Deadline {
 
     fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
         let request = &env.requests[rq];
-        let level = self.classify(request.op, request.is_sync(), request.ioprio);
-        self.sort_in(env, level, rq);
-        let queue = &mut self.levels[level as usize];
-        queue.fifo.push_back(&mut self.fifo_links, rq);
-        let deadline_ns = Config::jiffies(self.tick_ns, env.now).saturating_add(queue.expire_ns);
-        self.filed[rq.index()] = Filed { level: Some(level), deadline_ns };
+        let shared = &mut self.shared;
+        let level = shared.classify(request.op, request.is_sync(), request.ioprio);
+        let group = &mut self.groups[request.group.index()];
+        group.sort_in(shared, env, level, rq);
+        group.levels[level as usize].fifo.push_back(&mut shared.fifo_links, rq);
+        let expire_ns = shared.limits.expire_ns[level as usize];
+        let deadline_ns = Config::jiffies(shared.tick_ns, env.now).saturating_add(expire_ns);
+        shared.filed[rq.index()] = Filed { level: Some(level), deadline_ns };
     }
 
     fn dispatch(&mut self, env: &mut Env<'_>) -> Dispatch {
-        self.pick(env).map_or(Dispatch::Empty, Dispatch::Issue)
+        self.dispatch_group(env, GroupId::ROOT)
+    }
+
+    fn dispatch_group(&mut self, env: &mut Env<'_>, group: GroupId) -> Dispatch {
+        self.groups[group.index()].pick(&mut self.shared, env).map_or(Dispatch::Empty, Dispatch::Issue)
     }
 
     /// In the order of its policy, as the kernel's, which does not look at *force*.
     fn drain(&mut self, env: &mut Env<'_>) -> Option<RequestId> {
-        self.pick(env)
+        let Deadline { groups, shared, drained } = self;
+        let group = first_occupied(drained, groups.len(), |group| groups[group].is_empty())?;
+        groups[group].pick(shared, env)
     }
 
     fn is_empty(&self) -> bool {
-        self.levels.iter().all(|queue| queue.fifo.is_empty())
+        self.groups.iter().all(GroupQueue::is_empty)
+    }
+
+    fn grouping(&self) -> Grouping {
+        Grouping::Queues
+    }
+
+    fn group_started(&mut self, group: GroupId) {
+        self.groups[group.index()] = GroupQueue::default();
     }
 
     fn placement(&self) -> Placement {
@@ -389,52 +446,55 @@ impl Elevator for Deadline {
     }
 
     fn find_front(&self, env: &Env<'_>, bio: &Bio) -> Option<RequestId> {
-        if self.settings.front_merges == 0 {
+        if self.shared.settings.front_merges == 0 {
             return None;
         }
-        let ioprio = bio.ioprio.unwrap_or(env.contexts[bio.context].ioprio);
-        let level = self.classify(bio.op, bio.is_sync(), ioprio);
-        self.queue(level).tree.find(&self.tree_links, bio.end())
+        let group = &self.groups[env.group_of(bio).index()];
+        group.queue(self.shared.level_of_bio(env, bio)).tree.find(&self.shared.tree_links, bio.end())
     }
 
     /// Not into a request of a lower level. With `classes=direction` that cannot arise: reads never meet writes.
     fn allow_merge(&mut self, env: &Env<'_>, rq: RequestId, bio: &Bio) -> bool {
-        let ioprio = bio.ioprio.unwrap_or(env.contexts[bio.context].ioprio);
-        let level = self.classify(bio.op, bio.is_sync(), ioprio);
-        self.level_of(rq).is_some_and(|filed| filed <= level)
+        let level = self.shared.level_of_bio(env, bio);
+        self.shared.level_of(rq).is_some_and(|filed| filed <= level)
     }
 
     fn grew(&mut self, env: &mut Env<'_>, rq: RequestId, growth: Growth) {
-        let Some(level) = self.level_of(rq) else { return };
+        let Some(level) = self.shared.level_of(rq) else { return };
         if growth == Growth::Front {
-            self.levels[level as usize].tree.remove(&mut self.tree_links, rq);
-            self.sort_in(env, level, rq);
+            let group = &mut self.groups[env.requests[rq].group.index()];
+            group.levels[level as usize].tree.remove(&mut self.shared.tree_links, rq);
+            group.sort_in(&mut self.shared, env, level, rq);
         }
     }
 
     fn absorbed(&mut self, env: &mut Env<'_>, rq: RequestId, gone: RequestId) {
-        let (kept, leaving) = (self.filed[rq.index()], self.filed[gone.index()]);
+        let shared = &mut self.shared;
+        let (kept, leaving) = (shared.filed[rq.index()], shared.filed[gone.index()]);
+        let same_group = env.requests[rq].group == env.requests[gone].group;
+        let group = &mut self.groups[env.requests[gone].group.index()];
         if let Some(level) = leaving.level
             && kept.level == Some(level)
+            && same_group
             && leaving.deadline_ns < kept.deadline_ns
         {
-            let fifo = &mut self.levels[level as usize].fifo;
-            fifo.remove(&mut self.fifo_links, rq);
-            fifo.insert_before(&mut self.fifo_links, gone, rq);
-            self.filed[rq.index()].deadline_ns = leaving.deadline_ns;
+            let fifo = &mut group.levels[level as usize].fifo;
+            fifo.remove(&mut shared.fifo_links, rq);
+            fifo.insert_before(&mut shared.fifo_links, gone, rq);
+            shared.filed[rq.index()].deadline_ns = leaving.deadline_ns;
         }
-        let behind = self.remove(gone, env.device.rotational);
-        if self.next == Some(gone) {
-            self.next = behind;
+        let behind = group.remove(shared, gone, env.device.rotational);
+        if group.next == Some(gone) {
+            group.next = behind;
         }
     }
 
-    fn former(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
-        self.queue(self.level_of(rq)?).tree.prev(&self.tree_links, rq)
+    fn former(&self, env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
+        self.queue_of(env, rq)?.tree.prev(&self.shared.tree_links, rq)
     }
 
-    fn latter(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
-        self.queue(self.level_of(rq)?).tree.next(&self.tree_links, rq)
+    fn latter(&self, env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
+        self.queue_of(env, rq)?.tree.next(&self.shared.tree_links, rq)
     }
 
     fn tunables(&self) -> &'static [Tunable] {
@@ -442,7 +502,7 @@ impl Elevator for Deadline {
     }
 
     fn setting(&mut self, name: &str) -> Option<&mut u64> {
-        let settings = &mut self.settings;
+        let settings = &mut self.shared.settings;
         Some(match name {
             "read_expire" => &mut settings.read_expire_ns,
             "write_expire" => &mut settings.write_expire_ns,
@@ -458,14 +518,14 @@ impl Elevator for Deadline {
 
     /// Requests that are queued keep the deadline and the level they have.
     fn settings_changed(&mut self) {
-        let settings = &self.settings;
-        let expires = [settings.rt_expire_ns, settings.read_expire_ns, settings.write_expire_ns];
-        for (queue, expire_ns) in self.levels.iter_mut().zip(expires) {
-            queue.expire_ns = whole_ticks(self.tick_ns, expire_ns);
-        }
+        let Shared { settings, tick_ns, .. } = &self.shared;
+        let expires_ns = [settings.rt_expire_ns, settings.read_expire_ns, settings.write_expire_ns];
         let full = settings.classes == FULL;
-        self.batch_min_ns = if full { whole_ticks(self.tick_ns, settings.quantum_ns) } else { 0 };
-        self.look_back = if full { (settings.fifo_batch / 3).min(LOOK_BACK_MAX) } else { 0 };
+        self.shared.limits = Limits {
+            expire_ns: expires_ns.map(|span_ns| whole_ticks(*tick_ns, span_ns)),
+            batch_min_ns: if full { whole_ticks(*tick_ns, settings.quantum_ns) } else { 0 },
+            look_back: if full { (settings.fifo_batch / 3).min(LOOK_BACK_MAX) } else { 0 },
+        };
     }
 }
 

@@ -8,11 +8,12 @@ mod anticipatory;
 mod cfq;
 mod deadline;
 mod noop;
+pub(crate) mod think;
 
 use alloc::boxed::Box;
 
 use crate::context::{ContextId, Contexts};
-use crate::group::Groups;
+use crate::group::{GroupId, Groups};
 use crate::queue::DispatchList;
 use crate::request::{Bio, RequestId, Requests};
 use crate::tunable::{SetError, Tunable};
@@ -96,6 +97,28 @@ pub struct Env<'a> {
     pub dispatch: &'a mut DispatchList,
 }
 
+impl Env<'_> {
+    /// The group a request made of `bio` would belong to.
+    #[inline]
+    pub fn group_of(&self, bio: &Bio) -> GroupId {
+        match bio.group.unwrap_or(self.contexts[bio.context].group) {
+            GroupId::ROOT => GroupId::ROOT,
+            group => self.groups.known(group),
+        }
+    }
+}
+
+/// What an elevator makes of groups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Grouping {
+    /// Nothing: it has one queue for everybody.
+    Blind,
+    /// It has one queue per group; the queue above it says whose turn it is ([`Elevator::dispatch_group`]).
+    Queues,
+    /// It takes turns itself and asks [`Env::groups`] between them.
+    Own,
+}
+
 /// A scheduling policy. Every request [`insert`](Elevator::insert)ed leaves exactly once: by
 /// [`dispatch`](Elevator::dispatch), by [`drain`](Elevator::drain), by being
 /// [`absorbed`](Elevator::absorbed), or over [`Env::dispatch`].
@@ -111,6 +134,11 @@ pub trait Elevator: Send {
     /// Give up one request, wait, or say there is none. A returned request is no longer the elevator's.
     fn dispatch(&mut self, env: &mut Env<'_>) -> Dispatch;
 
+    /// As [`dispatch`](Elevator::dispatch), from `group`'s queue ([`Grouping::Queues`] only).
+    fn dispatch_group(&mut self, env: &mut Env<'_>, _group: GroupId) -> Dispatch {
+        self.dispatch(env)
+    }
+
     /// Give up one request without regard to any policy (elevator switch, 2.6-era barrier); `None` once empty.
     fn drain(&mut self, env: &mut Env<'_>) -> Option<RequestId>;
 
@@ -121,6 +149,20 @@ pub trait Elevator: Send {
     fn placement(&self) -> Placement {
         Placement::Sorted
     }
+
+    /// What it makes of groups. Asked once; the answer holds for its life.
+    fn grouping(&self) -> Grouping {
+        Grouping::Blind
+    }
+
+    /// The first request of a new group in this slot is about to be inserted: forget what its last tenant left.
+    fn group_started(&mut self, _group: GroupId) {}
+
+    /// `group`'s turn is over, for now ([`Grouping::Queues`] only).
+    fn turn_over(&mut self, _env: &mut Env<'_>, _group: GroupId) {}
+
+    /// `context` is in another group from now on; what it has queued or in the device stays with the old one.
+    fn context_moved(&mut self, _env: &mut Env<'_>, _context: ContextId) {}
 
     /// Does it want to hear of [`issued`](Elevator::issued), [`requeued`](Elevator::requeued) and
     /// [`completed`](Elevator::completed)? Asked once; the answer holds for its life.
@@ -186,6 +228,14 @@ pub trait Elevator: Send {
 
     /// Called after a setting was changed through [`set`].
     fn settings_changed(&mut self) {}
+}
+
+/// For [`Elevator::drain`]: the first group whose queue is not empty, from where the last search ended, which is kept in
+/// `from`. A drain of all queues looks at each of them twice at most.
+fn first_occupied(from: &mut usize, groups: usize, is_empty: impl Fn(usize) -> bool) -> Option<usize> {
+    let found = (*from..groups).chain(0..*from).find(|group| !is_empty(*group));
+    *from = found.unwrap_or(0);
+    found
 }
 
 /// Set a tunable from text, as a write to `queue/iosched/NAME` would.

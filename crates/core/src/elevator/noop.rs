@@ -1,11 +1,13 @@
-//! noop: first come, first served; only merging helps the disk.
+//! noop: first come, first served; only merging helps the disk. Each group has a queue of its own.
 //!
 //! Source: Linux 2.6.30 `block/noop-iosched.c` as described in `docs/sources.md`.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
-use super::{Config, Descriptor, Dispatch, Elevator, Env};
-use crate::collections::{List, ListLinks};
+use super::{Config, Descriptor, Dispatch, Elevator, Env, Grouping, first_occupied};
+use crate::collections::{Id, List, ListLinks};
+use crate::group::GroupId;
 use crate::request::RequestId;
 use crate::tunable::Tunable;
 
@@ -18,13 +20,25 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
 };
 
 struct Noop {
-    queue: List<RequestId>,
+    /// By group.
+    queues: Vec<List<RequestId>>,
     links: ListLinks<RequestId>,
+    /// Where draining goes on.
+    drained: usize,
 }
 
 impl Noop {
     fn new(config: &Config) -> Noop {
-        Noop { queue: List::new(), links: ListLinks::new(config.requests_max) }
+        Noop {
+            queues: alloc::vec![List::new(); config.groups_max.max(1)],
+            links: ListLinks::new(config.requests_max),
+            drained: 0,
+        }
+    }
+
+    #[inline]
+    fn queue_of(&self, env: &Env<'_>, rq: RequestId) -> &List<RequestId> {
+        &self.queues[env.requests[rq].group.index()]
     }
 }
 
@@ -33,36 +47,46 @@ impl Elevator for Noop {
         DESCRIPTOR.name
     }
 
-    fn insert(&mut self, _env: &mut Env<'_>, rq: RequestId) {
-        self.queue.push_back(&mut self.links, rq);
+    fn grouping(&self) -> Grouping {
+        Grouping::Queues
     }
 
-    fn dispatch(&mut self, _env: &mut Env<'_>) -> Dispatch {
-        self.queue.pop_front(&mut self.links).map_or(Dispatch::Empty, Dispatch::Issue)
+    fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
+        self.queues[env.requests[rq].group.index()].push_back(&mut self.links, rq);
+    }
+
+    fn dispatch(&mut self, env: &mut Env<'_>) -> Dispatch {
+        self.dispatch_group(env, GroupId::ROOT)
+    }
+
+    fn dispatch_group(&mut self, _env: &mut Env<'_>, group: GroupId) -> Dispatch {
+        self.queues[group.index()].pop_front(&mut self.links).map_or(Dispatch::Empty, Dispatch::Issue)
     }
 
     fn drain(&mut self, _env: &mut Env<'_>) -> Option<RequestId> {
-        self.queue.pop_front(&mut self.links)
+        let Noop { queues, links, drained } = self;
+        let group = first_occupied(drained, queues.len(), |group| queues[group].is_empty())?;
+        queues[group].pop_front(links)
     }
 
     fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.queues.iter().all(List::is_empty)
     }
 
     fn watches_device(&self) -> bool {
         false
     }
 
-    fn absorbed(&mut self, _env: &mut Env<'_>, _rq: RequestId, gone: RequestId) {
-        self.queue.remove(&mut self.links, gone);
+    fn absorbed(&mut self, env: &mut Env<'_>, _rq: RequestId, gone: RequestId) {
+        self.queues[env.requests[gone].group.index()].remove(&mut self.links, gone);
     }
 
-    fn former(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
-        self.queue.prev(&self.links, rq)
+    fn former(&self, env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
+        self.queue_of(env, rq).prev(&self.links, rq)
     }
 
-    fn latter(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
-        self.queue.next(&self.links, rq)
+    fn latter(&self, env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
+        self.queue_of(env, rq).next(&self.links, rq)
     }
 
     fn tunables(&self) -> &'static [Tunable] {

@@ -6,13 +6,25 @@
 //! context nor removing the group changes that. A removed group takes no new I/O (what still names it goes to the nearest
 //! ancestor left) and its slot is free again once its last request is done.
 
+mod charge;
+mod fair;
 pub mod limit;
+mod stats;
+mod tunables;
+mod turns;
+
+pub use charge::{Charge, Used};
+pub use stats::{GroupStats, IoStats};
+pub use tunables::{Settings, TUNABLES};
+pub(crate) use turns::{Turn, Turns};
 
 use alloc::vec::Vec;
 use core::ops::Index;
 
 use crate::collections::Id;
 use crate::context::IoClass;
+use crate::tunable::SetError;
+use fair::Fair;
 
 crate::collections::define_id! {
     /// A group's slot in [`Groups`].
@@ -73,6 +85,8 @@ pub enum GroupError {
     Root,
 }
 
+const IO_NONE: IoStats = IoStats { ios: 0, sectors: 0, merged: 0, queued: 0, service_ns: 0, wait_ns: 0 };
+
 /// One group.
 #[derive(Clone, Copy, Debug)]
 pub struct Group {
@@ -81,8 +95,14 @@ pub struct Group {
     /// Is the slot in use (a group, or requests of one that was removed)?
     used: bool,
     removed: bool,
+    /// No request of it was inserted yet: the elevator may still have state of who had the slot before.
+    pub(crate) new: bool,
     /// Requests that belong to it and are not done.
     requests: u32,
+    /// Of these with the elevator, and in the device.
+    pub(crate) queued: u32,
+    pub(crate) in_flight: u32,
+    pub(crate) stats: GroupStats,
 }
 
 impl Group {
@@ -95,7 +115,11 @@ impl Group {
         parent: GroupId::ROOT,
         used: false,
         removed: false,
+        new: true,
         requests: 0,
+        queued: 0,
+        in_flight: 0,
+        stats: GroupStats { io: [[IO_NONE; 2]; 3], time_ns: 0, dequeued: 0, idle_ns: 0 },
     };
 
     /// What it is entitled to.
@@ -113,6 +137,23 @@ impl Group {
     pub fn requests(&self) -> u32 {
         self.requests
     }
+
+    /// Requests of it with the elevator. Counted once the queue has groups.
+    #[inline]
+    pub fn queued(&self) -> u32 {
+        self.queued
+    }
+
+    /// Requests of it in the device. Counted once the queue has groups.
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// What it got. Counted once the queue has groups.
+    pub fn stats(&self) -> &GroupStats {
+        &self.stats
+    }
 }
 
 /// The groups of one queue. Slot 0 is the root.
@@ -120,6 +161,10 @@ impl Group {
 pub struct Groups {
     slots: Vec<Group>,
     free: Vec<GroupId>,
+    fair: Fair,
+    settings: Settings,
+    /// Were there ever others than the root? Until then nothing is counted, and elevators need not ask.
+    in_use: bool,
     /// Counts the changes of the tree and its weights, for those who keep a copy ([`limit::Limits`]).
     changes: u64,
 }
@@ -128,8 +173,12 @@ impl Groups {
     /// A table for `capacity` groups beside the root. The only allocation it ever makes.
     pub fn new(capacity: usize) -> Groups {
         let mut slots = alloc::vec![Group::FREE; capacity + 1];
-        slots[0].used = true;
-        Groups { slots, free: (1..=capacity).rev().map(GroupId::from_index).collect(), changes: 0 }
+        (slots[0].used, slots[0].new) = (true, false);
+        let settings = Settings::DEFAULT;
+        let mut fair = Fair::new(slots.len(), settings.group_slice_ns);
+        fair.enter(GroupId::ROOT, GroupId::ROOT, &GroupParams::default());
+        let free = (1..=capacity).rev().map(GroupId::from_index).collect();
+        Groups { slots, free, fair, settings, in_use: false, changes: 0 }
     }
 
     /// Number of slots, the root included: an elevator's per-group arrays have this length.
@@ -146,6 +195,8 @@ impl Groups {
         self.live(parent)?;
         let id = self.free.pop().ok_or(GroupError::Full)?;
         self.slots[id.index()] = Group { params, parent, used: true, ..Group::FREE };
+        self.fair.enter(id, parent, &params);
+        self.in_use = true;
         self.changes += 1;
         Ok(id)
     }
@@ -158,6 +209,7 @@ impl Groups {
         params.check()?;
         self.live(id)?;
         self.slots[id.index()].params = params;
+        self.fair.set_params(id, &params);
         self.changes += 1;
         Ok(())
     }
@@ -176,6 +228,7 @@ impl Groups {
             return Err(GroupError::Circle);
         }
         self.slots[id.index()].parent = parent;
+        self.fair.reparent(id, parent);
         self.changes += 1;
         Ok(())
     }
@@ -190,6 +243,7 @@ impl Groups {
         for index in 1..self.slots.len() {
             if self.slots[index].used && self.slots[index].parent == id {
                 self.slots[index].parent = parent;
+                self.fair.reparent(GroupId::from_index(index), parent);
             }
         }
         self.slots[id.index()].removed = true;
@@ -201,6 +255,78 @@ impl Groups {
     fn live(&self, id: GroupId) -> Result<(), GroupError> {
         let known = self.slots.get(id.index()).is_some_and(|g| g.used && !g.removed);
         if known { Ok(()) } else { Err(GroupError::Unknown) }
+    }
+
+    /// The tunables ([`TUNABLES`]) as they are.
+    #[inline]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Set a tunable from text; it holds from the next turn on.
+    ///
+    /// # Errors
+    /// Unknown name, malformed text or a value out of range; the old value stays.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), SetError> {
+        self.settings.set(name, text)?;
+        self.fair.set_quantum(self.settings.group_slice_ns);
+        Ok(())
+    }
+
+    /// Were there ever others than the root?
+    #[inline]
+    pub(crate) fn in_use(&self) -> bool {
+        self.in_use
+    }
+
+    /// What part of the device is due to the group's own tasks while those that are busy now are, in 2^-20. A group that is
+    /// not busy counts as if it were.
+    pub fn share(&self, id: GroupId) -> u64 {
+        self.fair.share(id)
+    }
+
+    // ---- for elevators and the turn keeper ----
+
+    /// The tree, to ask and compare.
+    #[inline]
+    pub(crate) fn fair(&self) -> &Fair {
+        &self.fair
+    }
+
+    /// Whose turn it is.
+    pub(crate) fn pick(&mut self) -> Option<GroupId> {
+        self.fair.pick()
+    }
+
+    /// Does `id` have something to do (or is it waited for)? Puts it into the tree or takes it out.
+    pub(crate) fn set_busy(&mut self, id: GroupId, busy: bool) {
+        if busy == self.fair.is_busy(id) {
+            return;
+        }
+        if busy {
+            self.fair.activate(id);
+        } else {
+            self.fair.deactivate(id);
+            self.slots[id.index()].stats.dequeued += 1;
+            self.reap(id);
+        }
+    }
+
+    /// A turn of `id` is over.
+    pub(crate) fn charge(&mut self, id: GroupId, used: &Used) {
+        self.fair.charge(id, self.settings.charge().of(used));
+        self.slots[id.index()].stats.time_ns += used.time_ns;
+    }
+
+    pub(crate) fn slot(&mut self, id: GroupId) -> &mut Group {
+        &mut self.slots[id.index()]
+    }
+
+    /// Take everybody out of the tree (an elevator leaves).
+    pub(crate) fn all_idle(&mut self) {
+        for index in 0..self.slots.len() {
+            self.set_busy(GroupId::from_index(index), false);
+        }
     }
 
     /// `id` if it is a group, the nearest ancestor left if it was removed, else the root: a stale id costs fairness, never
@@ -238,7 +364,7 @@ impl Groups {
     }
 
     /// One more request of `id`, or of whom it counts for: see [`Groups::known`]. The root's are not counted.
-    #[inline]
+    #[cold] // out of the way of who has no groups
     pub(crate) fn hold(&mut self, id: GroupId) -> GroupId {
         let id = self.known(id);
         if id != GroupId::ROOT {
@@ -248,6 +374,7 @@ impl Groups {
     }
 
     /// One request of `id`, which is not the root, is done.
+    #[cold] // as `hold`
     pub(crate) fn drop_hold(&mut self, id: GroupId) {
         let group = &mut self.slots[id.index()];
         debug_assert!(group.requests > 0, "group released more often than held");
@@ -259,7 +386,7 @@ impl Groups {
 
     fn reap(&mut self, id: GroupId) {
         let group = &mut self.slots[id.index()];
-        if group.used && group.removed && group.requests == 0 {
+        if group.used && group.removed && group.requests == 0 && !self.fair.is_busy(id) {
             group.used = false;
             self.free.push(id);
         }

@@ -3,21 +3,26 @@
 
 use alloc::boxed::Box;
 
-use super::DispatchList;
+use super::{DispatchList, by_group};
+use crate::collections::Id;
 use crate::context::{ContextId, Contexts, IoPrio};
-use crate::elevator::{DeviceState, Dispatch, Elevator, Env, Growth, MayQueue};
-use crate::group::{GroupError, GroupId, Groups};
+use crate::elevator::{DeviceState, Dispatch, Elevator, Env, Grouping, Growth, MayQueue};
+use crate::group::{GroupError, GroupId, Groups, Turns};
 use crate::request::{Bio, Request, RequestId, RequestState, Requests};
 
 /// An elevator with the requests it orders.
 pub struct ElevatorQueue {
-    requests: Requests,
+    pub(super) requests: Requests,
     contexts: Contexts,
-    groups: Groups,
+    pub(super) groups: Groups,
     list: DispatchList,
-    elevator: Box<dyn Elevator>,
-    /// [`Elevator::watches_device`]: kept here because asking costs as much as the hooks it saves.
+    pub(super) elevator: Box<dyn Elevator>,
+    /// [`Elevator::watches_device`] and [`Elevator::grouping`]: kept here because asking costs as much as it saves.
     watches_device: bool,
+    pub(super) grouping: Grouping,
+    /// Are requests counted by group? Set once somebody asks for the groups to change them.
+    grouped: bool,
+    pub(super) turns: Turns,
     /// Counts elevators since construction, from 1. A request remembers under which one it was inserted; 0 = none.
     generation: u32,
     device: DeviceState,
@@ -39,6 +44,9 @@ impl ElevatorQueue {
             groups: Groups::new(0),
             list: DispatchList::new(requests_max),
             watches_device: elevator.watches_device(),
+            grouping: elevator.grouping(),
+            grouped: false,
+            turns: Turns::new(1),
             elevator,
             generation: 1,
             device: DeviceState { rotational, in_flight: [0; 2] },
@@ -50,6 +58,7 @@ impl ElevatorQueue {
     #[must_use]
     pub fn with_groups(mut self, groups_max: usize) -> ElevatorQueue {
         self.groups = Groups::new(groups_max);
+        self.turns = Turns::new(self.groups.slots());
         self
     }
 
@@ -81,6 +90,10 @@ impl ElevatorQueue {
 
     /// The groups, to create one or change its weight.
     pub fn groups_mut(&mut self) -> &mut Groups {
+        if !self.grouped && self.groups.slots() > 1 {
+            self.grouped = true;
+            self.count_root();
+        }
         &mut self.groups
     }
 
@@ -107,7 +120,7 @@ impl ElevatorQueue {
 
     /// Does neither the elevator nor the dispatch list hold a request?
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty() && self.elevator.is_empty()
+        self.queued == 0
     }
 
     pub(crate) fn list_mut(&mut self) -> (&mut DispatchList, &Requests) {
@@ -115,7 +128,7 @@ impl ElevatorQueue {
     }
 
     #[inline]
-    fn split(&mut self, now: u64) -> (&mut dyn Elevator, Env<'_>) {
+    pub(super) fn split(&mut self, now: u64) -> (&mut dyn Elevator, Env<'_>) {
         let env = Env {
             now,
             requests: &self.requests,
@@ -125,6 +138,12 @@ impl ElevatorQueue {
             dispatch: &mut self.list,
         };
         (&mut *self.elevator, env)
+    }
+
+    /// Is it the turn keeper who says which group's queue to ask?
+    #[inline]
+    fn in_turns(&self) -> bool {
+        self.grouped && self.grouping == Grouping::Queues
     }
 
     /// Take a slot for `request` and count it for its context; `None` when all slots are taken.
@@ -141,7 +160,7 @@ impl ElevatorQueue {
     }
 
     /// Give the slot of a request that is neither queued nor issued back.
-    #[inline]
+    #[inline(always)] // out of line it costs 25 instructions more
     pub fn release(&mut self, rq: RequestId) {
         debug_assert!(self.requests[rq].state == RequestState::Held, "released while queued or issued");
         let request = &self.requests[rq];
@@ -162,6 +181,9 @@ impl ElevatorQueue {
         request.queue.generation = generation;
         request.queue.fixed = false;
         self.queued += 1;
+        if self.grouped {
+            self.group_arrival(rq, now);
+        }
         let (elevator, mut env) = self.split(now);
         elevator.insert(&mut env, rq);
         self.mark_listed();
@@ -179,8 +201,22 @@ impl ElevatorQueue {
     fn mark_all_listed(&mut self) {
         self.list.forget_placed();
         for rq in self.list.iter() {
-            self.requests[rq].state = RequestState::Listed;
+            let request = &mut self.requests[rq];
+            let state = core::mem::replace(&mut request.state, RequestState::Listed);
+            if self.grouped && state == RequestState::Sorted {
+                by_group::left(&mut self.groups, &mut self.turns, self.grouping, request);
+            }
         }
+    }
+
+    /// What the elevator says, of the group whose turn it is.
+    #[inline]
+    fn ask(&mut self, now: u64) -> Dispatch {
+        if self.in_turns() {
+            return self.ask_in_turn(now);
+        }
+        let (elevator, mut env) = self.split(now);
+        elevator.dispatch(&mut env)
     }
 
     /// Put a held request at the head of the dispatch list, around the elevator.
@@ -210,8 +246,7 @@ impl ElevatorQueue {
     #[inline]
     pub fn peek(&mut self, now: u64) -> Dispatch {
         if self.list.is_empty() {
-            let (elevator, mut env) = self.split(now);
-            match elevator.dispatch(&mut env) {
+            match self.ask(now) {
                 Dispatch::Issue(rq) => {
                     let placement = self.elevator.placement();
                     self.list.place(&self.requests, rq, placement);
@@ -245,6 +280,9 @@ impl ElevatorQueue {
         let (sync, generation) = (request.is_sync(), request.queue.generation);
         self.device.in_flight[usize::from(sync)] += 1;
         self.queued -= 1;
+        if self.grouped {
+            self.group_issue(rq, now);
+        }
         if self.watches_device && generation == self.generation {
             let (elevator, mut env) = self.split(now);
             elevator.issued(&mut env, rq);
@@ -276,13 +314,15 @@ impl ElevatorQueue {
         if !self.list.is_empty() {
             return self.dispatch_listed(now);
         }
-        let (elevator, mut env) = self.split(now);
-        let answer = elevator.dispatch(&mut env);
+        let answer = self.ask(now);
         if !self.list.is_empty() {
             return self.dispatch_around(answer, now);
         }
         // The common case: filed on an empty list it would be the next to leave it.
         if let Dispatch::Issue(rq) = answer {
+            if self.grouped {
+                self.group_departure(rq);
+            }
             self.list.pass(&self.requests[rq]);
             self.start(rq, now);
         }
@@ -314,6 +354,9 @@ impl ElevatorQueue {
         request.state = RequestState::Held;
         let (sync, generation) = (request.is_sync(), request.queue.generation);
         self.device.in_flight[usize::from(sync)] -= 1;
+        if self.grouped {
+            self.group_completion(rq, now);
+        }
         if self.watches_device && generation == self.generation {
             let (elevator, mut env) = self.split(now);
             elevator.completed(&mut env, rq);
@@ -330,6 +373,9 @@ impl ElevatorQueue {
         let (sync, generation) = (request.is_sync(), request.queue.generation);
         self.device.in_flight[usize::from(sync)] -= 1;
         self.queued += 1;
+        if self.grouped {
+            self.group_return(rq);
+        }
         if self.watches_device && generation == self.generation {
             let (elevator, mut env) = self.split(now);
             elevator.requeued(&mut env, rq);
@@ -353,6 +399,12 @@ impl ElevatorQueue {
     /// handed back, to be dropped where memory may be freed. The new one hears only of requests inserted from now on.
     pub fn switch(&mut self, elevator: Box<dyn Elevator>, now: u64) -> Box<dyn Elevator> {
         self.drain(now);
+        if self.grouped {
+            self.turns.end_turn(&mut self.groups, now);
+            self.groups.all_idle();
+            self.turns.start(0, self.device.in_flight_total());
+        }
+        self.grouping = elevator.grouping();
         self.generation += 1;
         self.watches_device = elevator.watches_device();
         core::mem::replace(&mut self.elevator, elevator)
@@ -377,6 +429,9 @@ impl ElevatorQueue {
     pub fn grew(&mut self, rq: RequestId, growth: Growth, now: u64) {
         let (elevator, mut env) = self.split(now);
         elevator.grew(&mut env, rq, growth);
+        if self.grouped {
+            self.group_merge(rq);
+        }
         self.mark_listed();
     }
 
@@ -384,6 +439,10 @@ impl ElevatorQueue {
     pub fn absorbed(&mut self, rq: RequestId, gone: RequestId, now: u64) {
         let (elevator, mut env) = self.split(now);
         elevator.absorbed(&mut env, rq, gone);
+        if self.grouped {
+            self.group_departure(gone);
+            self.group_merge(rq);
+        }
         self.requests[gone].state = RequestState::Held;
         self.queued -= 1;
     }
@@ -429,10 +488,12 @@ impl ElevatorQueue {
     }
 
     /// Put a context into another group. What it has queued or in the device stays with the old one.
-    pub fn move_context(&mut self, context: ContextId, group: GroupId, _now: u64) {
+    pub fn move_context(&mut self, context: ContextId, group: GroupId, now: u64) {
         let group = self.groups.known(group);
-        if self.contexts.is_alive(context) {
+        if self.contexts.is_alive(context) && self.contexts[context].group != group {
             self.contexts[context].group = group;
+            let (elevator, mut env) = self.split(now);
+            elevator.context_moved(&mut env, context);
         }
     }
 
@@ -441,9 +502,16 @@ impl ElevatorQueue {
     ///
     /// # Errors
     /// [`GroupError::Root`], [`GroupError::Unknown`].
-    pub fn remove_group(&mut self, group: GroupId, _now: u64) -> Result<(), GroupError> {
+    pub fn remove_group(&mut self, group: GroupId, now: u64) -> Result<(), GroupError> {
         let parent = self.groups.remove(group)?;
-        self.contexts.regroup(group, parent);
+        for index in 0..self.contexts.slots() {
+            let context = ContextId::from_index(index);
+            if self.contexts[context].group == group {
+                self.contexts[context].group = parent;
+                let (elevator, mut env) = self.split(now);
+                elevator.context_moved(&mut env, context);
+            }
+        }
         Ok(())
     }
 

@@ -27,6 +27,7 @@
 mod admission;
 mod barrier;
 mod bios;
+mod by_group;
 mod dispatch_list;
 mod elevator_queue;
 mod flush;

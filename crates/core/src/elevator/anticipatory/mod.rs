@@ -59,9 +59,12 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use super::{Config, Descriptor, Dispatch, Elevator, Env, Growth, MayQueue, Placement};
+use super::{
+    Config, Descriptor, Dispatch, Elevator, Env, Grouping, Growth, MayQueue, Placement, first_occupied,
+};
 use crate::collections::{Id, List, ListLinks, Tree, TreeLinks};
 use crate::context::ContextId;
+use crate::group::GroupId;
 use crate::request::{Bio, Op, Request, RequestId};
 use crate::tunable::{Tunable, Unit};
 use clock::Clock;
@@ -151,10 +154,6 @@ struct ClassQueue {
     position: u64,
     /// When the FIFO's head was last looked at.
     checked_ns: u64,
-    /// Deadline of a request, and how often to look.
-    expire_ns: u64,
-    /// How long a batch lasts.
-    batch_ns: u64,
 }
 
 /// What is kept per request.
@@ -193,12 +192,9 @@ struct Settings {
     write_batch_expire_ns: u64,
 }
 
-struct Anticipatory {
-    // Requests.
+/// The queue of one group, with its batch and its wait.
+struct GroupQueue {
     classes: [ClassQueue; 2],
-    filed: Vec<Filed>,
-    tree_links: TreeLinks<RequestId, u64>,
-    fifo_links: ListLinks<RequestId>,
     /// Dispatched and not done, those on the dispatch list included.
     out: u32,
 
@@ -215,55 +211,87 @@ struct Anticipatory {
 
     // The wait.
     wait: Wait,
-    /// Index into `tasks`.
+    /// Index into `tasks`, and who had that slot then.
     awaited: Option<usize>,
+    awaited_epoch: u32,
     /// When a request of the awaited task was last completed, since its last dispatch.
     answered_ns: Option<u64>,
-    /// By context, and behind them one more: the awaited task when its slot has gone to another.
+    /// Where in `tasks` the awaited task is kept when its slot has gone to another.
+    departed: usize,
+}
+
+/// What is the same for every group.
+struct Shared {
+    filed: Vec<Filed>,
+    tree_links: TreeLinks<RequestId, u64>,
+    fifo_links: ListLinks<RequestId>,
+    /// By context, and behind them one more for each group: [`GroupQueue::departed`].
     tasks: Vec<Task>,
     newcomers: Newcomers,
 
     // Settings.
     settings: Settings,
     clock: Clock,
+    /// By class, in whole ticks: deadline of a request, and how often to look; how long a batch lasts.
+    expire_ns: [u64; 2],
+    batch_ns: [u64; 2],
     /// `antic_expire` in whole ticks.
     patience_ns: u64,
 }
 
-impl Anticipatory {
-    fn new(config: &Config) -> Anticipatory {
+struct Anticipatory {
+    groups: Vec<GroupQueue>,
+    shared: Shared,
+    /// Where draining goes on.
+    drained: usize,
+}
+
+impl Shared {
+    fn new(config: &Config, groups: usize) -> Shared {
         let clock = Clock::new(config.tick_ns);
         let jiffies = |count: u64| count * clock.jiffy_ns();
-        let write_batch = clock.hz_over(8);
-        let mut anticipatory = Anticipatory {
-            classes: Default::default(),
+        Shared {
             filed: alloc::vec![Filed { class: None, deadline_ns: 0 }; config.requests_max],
             tree_links: TreeLinks::new(config.requests_max),
             fifo_links: ListLinks::new(config.requests_max),
-            out: 0,
-            batch: Async,
-            phase: Phase::Running,
-            batch_until_ns: None,
-            writes_max: (write_batch / 10).max(2),
-            writes_left: 0,
-            writes_idled: false,
-            wait: Wait::Off,
-            awaited: None,
-            answered_ns: None,
-            tasks: alloc::vec![Task::new(0, true); config.contexts_max + 1],
+            tasks: alloc::vec![Task::new(0, true); config.contexts_max + groups],
             newcomers: Newcomers::default(),
             settings: Settings {
                 read_expire_ns: jiffies(clock.hz_over(8)),
                 write_expire_ns: jiffies(clock.hz_over(4)),
                 antic_expire_ns: jiffies(clock.hz_over(150).max(1)),
                 read_batch_expire_ns: jiffies(clock.hz_over(2)),
-                write_batch_expire_ns: jiffies(write_batch),
+                write_batch_expire_ns: jiffies(clock.hz_over(8)),
             },
             clock,
+            expire_ns: [0; 2],
+            batch_ns: [0; 2],
             patience_ns: 0,
-        };
-        anticipatory.settings_changed();
-        anticipatory
+        }
+    }
+}
+
+impl GroupQueue {
+    fn new(clock: Clock, departed: usize) -> GroupQueue {
+        GroupQueue {
+            classes: Default::default(),
+            out: 0,
+            batch: Async,
+            phase: Phase::Running,
+            batch_until_ns: None,
+            writes_max: (clock.hz_over(8) / 10).max(2),
+            writes_left: 0,
+            writes_idled: false,
+            wait: Wait::Off,
+            awaited: None,
+            awaited_epoch: 0,
+            answered_ns: None,
+            departed,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.classes.iter().all(|queue| queue.fifo.is_empty())
     }
 
     fn queue(&self, class: Class) -> &ClassQueue {
@@ -279,17 +307,18 @@ impl Anticipatory {
     }
 
     /// The first thing in every hook that is told the time: what the kernel does on a timer. Answers with the clock.
-    fn catch_up(&mut self, env: &Env<'_>) -> u64 {
-        let now = self.clock.at(env.now);
+    fn catch_up(&mut self, shared: &mut Shared, env: &Env<'_>) -> u64 {
+        let now = shared.clock.at(env.now);
+        self.miss_departed(shared);
         if self.batch_until_ns.is_none() {
-            self.start_batch_clock(Sync, now);
+            self.start_batch_clock(shared, Sync, now);
         }
         if let Wait::Next { until } = self.wait
             && now >= until
         {
             self.wait = Wait::Over;
             if let Some(task) = self.awaited {
-                self.tasks[task].did_not_come(&mut self.newcomers);
+                shared.tasks[task].did_not_come(&mut shared.newcomers);
             }
         }
         now
@@ -297,7 +326,7 @@ impl Anticipatory {
 
     // ---- the decision ----
 
-    fn pick(&mut self, env: &Env<'_>, now: u64) -> Dispatch {
+    fn pick(&mut self, shared: &mut Shared, env: &Env<'_>, now: u64) -> Dispatch {
         let (sync, asynchronous) = (self.is_queued(Sync), self.is_queued(Async));
         if self.batch == Async && !sync && (self.writes_left == 0 || !asynchronous) {
             self.writes_idled = true;
@@ -314,78 +343,81 @@ impl Anticipatory {
         let mut going_on = None;
         if !(sync && asynchronous && self.is_batch_over(now)) {
             going_on = self.queue(self.batch).next;
-            if self.batch == Sync && self.patience_ns > 0 {
-                if let Some(expired) = self.expired_head(Sync, now) {
-                    return self.send(env, expired);
+            if self.batch == Sync && shared.patience_ns > 0 {
+                if let Some(expired) = self.expired_head(shared, Sync, now) {
+                    return self.send(shared, env, expired);
                 }
-                if self.wait == Wait::Off && self.awaited.is_some() && !self.is_in_vain(env, going_on, now) {
-                    return self.start_waiting();
+                if self.wait == Wait::Off
+                    && self.awaited.is_some()
+                    && !self.is_in_vain(shared, env, going_on, now)
+                {
+                    return self.start_waiting(shared);
                 }
             }
             if going_on.is_some() && !asynchronous {
-                self.start_batch_clock(Sync, now);
+                self.start_batch_clock(shared, Sync, now);
             }
         }
         let Some(rq) = going_on.or_else(|| self.change_batch(sync, asynchronous, now)) else {
             return Dispatch::Empty;
         };
-        let rq = self.expired_head(self.batch, now).unwrap_or(rq);
-        if self.phase == Phase::Draining && !self.open_batch(now) {
+        let rq = self.expired_head(shared, self.batch, now).unwrap_or(rq);
+        if self.phase == Phase::Draining && !self.open_batch(shared, now) {
             return Dispatch::Empty;
         }
-        self.send(env, rq)
+        self.send(shared, env, rq)
     }
 
     /// Is there no point in waiting for the awaited task, given that `rq` (or nothing) could be had instead? The answer
     /// may change what is known of the task and its like: ask only to act on it.
-    fn is_in_vain(&mut self, env: &Env<'_>, rq: Option<RequestId>, now: u64) -> bool {
+    fn is_in_vain(&mut self, shared: &mut Shared, env: &Env<'_>, rq: Option<RequestId>, now: u64) -> bool {
         let Some(awaited) = self.awaited else { return true };
         let rq = rq.map(|rq| &env.requests[rq]);
         // Here it is. If it is a write, somebody called fsync, and will not read before it is done.
         if rq.is_some_and(|rq| rq.context.index() == awaited) {
             return true;
         }
-        if self.answered_ns.is_some_and(|at| now.saturating_sub(at) >= self.patience_ns) {
+        if self.answered_ns.is_some_and(|at| now.saturating_sub(at) >= shared.patience_ns) {
             return true;
         }
         // It has more to do already: it reads ahead, or several at a time.
-        if self.tasks[awaited].queued > 0 || self.tasks[awaited].listed > 0 {
+        if shared.tasks[awaited].queued > 0 || shared.tasks[awaited].listed > 0 {
             return true;
         }
-        if let Some(rq) = rq.filter(|rq| rq.is_sync() && self.is_close(awaited, rq.sector, now)) {
-            self.tasks[awaited].was_succeeded(&mut self.newcomers);
-            self.tasks[awaited].learn(rq, now, self.clock, &mut self.newcomers);
+        if let Some(rq) = rq.filter(|rq| rq.is_sync() && self.is_close(shared, awaited, rq.sector, now)) {
+            shared.tasks[awaited].was_succeeded(&mut shared.newcomers);
+            shared.tasks[awaited].learn(rq, now, shared.clock, &mut shared.newcomers);
             return true;
         }
-        let patience = self.patience_ns / self.clock.grain_ns();
-        self.tasks[awaited].is_not_worth_waiting_for(patience, &mut self.newcomers)
+        let patience = shared.patience_ns / shared.clock.grain_ns();
+        shared.tasks[awaited].is_not_worth_waiting_for(patience, &mut shared.newcomers)
     }
 
     /// Is `sector` near where the arm is, or as near as the awaited task's next request can be hoped to be?
-    fn is_close(&self, awaited: usize, sector: u64, now: u64) -> bool {
+    fn is_close(&self, shared: &Shared, awaited: usize, sector: u64, now: u64) -> bool {
         let waited = match (self.wait, self.answered_ns) {
             (Wait::Off, _) | (_, None) => 0,
-            (_, Some(at)) => now.saturating_sub(at) / self.clock.jiffy_ns(),
+            (_, Some(at)) => now.saturating_sub(at) / shared.clock.jiffy_ns(),
         };
         // After 20 ms everything is; so it is if 1/HZ is so small that the window outgrows any disk earlier. (After
         // `antic_expire`, which is another end of it, nobody asks.)
-        if waited > self.clock.hz_over(50).min(50) {
+        if waited > shared.clock.hz_over(50).min(50) {
             return true;
         }
         let window = CLOSE << waited;
         let last = self.queue(self.batch).position;
         last <= sector.saturating_add(window / 2) && sector <= last.saturating_add(window)
-            || last.abs_diff(sector) < self.tasks[awaited].expected_seek(&self.newcomers)
+            || last.abs_diff(sector) < shared.tasks[awaited].expected_seek(&shared.newcomers)
     }
 
-    fn start_waiting(&mut self) -> Dispatch {
+    fn start_waiting(&mut self, shared: &Shared) -> Dispatch {
         match self.answered_ns {
             None => {
                 self.wait = Wait::Completion;
                 Dispatch::Empty
             }
             Some(at) => {
-                let until = at.saturating_add(self.patience_ns);
+                let until = at.saturating_add(shared.patience_ns);
                 self.wait = Wait::Next { until };
                 Dispatch::Idle { until }
             }
@@ -416,13 +448,13 @@ impl Anticipatory {
     }
 
     /// Start the batch that was chosen, if the drive is dry.
-    fn open_batch(&mut self, now: u64) -> bool {
+    fn open_batch(&mut self, shared: &Shared, now: u64) -> bool {
         if self.out > 0 {
             return false;
         }
         if self.batch == Async {
             self.phase = Phase::Running;
-            self.start_batch_clock(Async, now);
+            self.start_batch_clock(shared, Async, now);
         } else {
             // The clock still shows the writes' time; `fit_writes` reads it when the first request is done.
             self.phase = Phase::Opening;
@@ -430,27 +462,27 @@ impl Anticipatory {
         true
     }
 
-    fn start_batch_clock(&mut self, class: Class, now: u64) {
-        self.batch_until_ns = Some(now.saturating_add(self.queue(class).batch_ns));
+    fn start_batch_clock(&mut self, shared: &Shared, class: Class, now: u64) {
+        self.batch_until_ns = Some(now.saturating_add(shared.batch_ns[class as usize]));
     }
 
     /// A request of `class` is done: that may be the end of draining, and the start of a sync batch's clock.
-    fn advance_batch(&mut self, class: Class, now: u64) {
+    fn advance_batch(&mut self, shared: &Shared, class: Class, now: u64) {
         if self.phase == Phase::Draining && self.out == 0 {
-            self.start_batch_clock(self.batch, now);
+            self.start_batch_clock(shared, self.batch, now);
             self.phase = if self.batch == Sync { Phase::Opening } else { Phase::Running };
         }
         if self.phase == Phase::Opening && self.batch == class {
-            self.fit_writes(now);
-            self.start_batch_clock(Sync, now);
+            self.fit_writes(shared, now);
+            self.start_batch_clock(shared, Sync, now);
             self.phase = Phase::Running;
         }
     }
 
     /// Let the number of writes in a batch follow the time they took, counted from their start to the first completion of
     /// the sync batch behind them.
-    fn fit_writes(&mut self, now: u64) {
-        let target_ns = self.queue(Async).batch_ns;
+    fn fit_writes(&mut self, shared: &Shared, now: u64) {
+        let target_ns = shared.batch_ns[Async as usize];
         let until_ns = self.batch_until_ns.unwrap_or(now);
         let took_ns = now.saturating_add(target_ns).saturating_sub(until_ns);
         let max = self.writes_max;
@@ -466,93 +498,138 @@ impl Anticipatory {
 
     /// The head of `class`'s FIFO if it has expired. Looked at only so often: else, once everything is late, everything
     /// would be served in order of arrival, and be later still.
-    fn expired_head(&mut self, class: Class, now: u64) -> Option<RequestId> {
+    fn expired_head(&mut self, shared: &Shared, class: Class, now: u64) -> Option<RequestId> {
         let queue = self.queue_mut(class);
-        if now.saturating_sub(queue.checked_ns) < queue.expire_ns {
+        if now.saturating_sub(queue.checked_ns) < shared.expire_ns[class as usize] {
             return None;
         }
         queue.checked_ns = now;
         let head = queue.fifo.front()?;
-        (now > self.filed[head.index()].deadline_ns).then_some(head)
+        (now > shared.filed[head.index()].deadline_ns).then_some(head)
     }
 
     // ---- filing ----
 
     /// Dispatch `rq`, and note what that means for whoever comes next.
-    fn send(&mut self, env: &Env<'_>, rq: RequestId) -> Dispatch {
+    fn send(&mut self, shared: &mut Shared, env: &Env<'_>, rq: RequestId) -> Dispatch {
         let request = &env.requests[rq];
         let task = request.context.index();
         let class = Class::of(request);
         self.wait = Wait::Off;
         self.answered_ns = None;
         self.awaited = (class == Sync).then_some(task);
+        self.awaited_epoch = shared.tasks[task].epoch;
         if class == Async {
             self.writes_left = self.writes_left.saturating_sub(1);
         }
         self.queue_mut(class).position = request.end();
-        self.queue_mut(class).next = self.best_neighbour(class, rq);
-        self.forget(env, rq);
-        self.tasks[task].listed += 1;
+        self.queue_mut(class).next = self.best_neighbour(shared, class, rq);
+        self.forget(shared, env, rq);
+        shared.tasks[task].listed += 1;
         self.out += 1;
         Dispatch::Issue(rq)
     }
 
     /// Whom to go to from `rq`, which is leaving: the one above it or else the lowest, or the one below it.
-    fn best_neighbour(&self, class: Class, rq: RequestId) -> Option<RequestId> {
-        let (tree, links) = (&self.queue(class).tree, &self.tree_links);
+    fn best_neighbour(&self, shared: &Shared, class: Class, rq: RequestId) -> Option<RequestId> {
+        let (tree, links) = (&self.queue(class).tree, &shared.tree_links);
         let above = tree.next(links, rq).or(tree.first()).filter(|other| *other != rq);
-        self.cheaper(class, above, tree.prev(links, rq))
+        self.cheaper(shared, class, above, tree.prev(links, rq))
     }
 
     /// The one to serve first.
-    fn cheaper(&self, class: Class, one: Option<RequestId>, other: Option<RequestId>) -> Option<RequestId> {
+    fn cheaper(
+        &self,
+        shared: &Shared,
+        class: Class,
+        one: Option<RequestId>,
+        other: Option<RequestId>,
+    ) -> Option<RequestId> {
         let position = self.queue(class).position;
-        one.into_iter().chain(other).min_by_key(|rq| cost(position, self.tree_links.key(*rq)))
+        one.into_iter().chain(other).min_by_key(|rq| cost(position, shared.tree_links.key(*rq)))
     }
 
     /// Put `rq` into its class's tree. A class has one request per start sector: an older one goes to the device first.
-    fn sort_in(&mut self, env: &mut Env<'_>, class: Class, rq: RequestId) {
+    fn sort_in(&mut self, shared: &mut Shared, env: &mut Env<'_>, class: Class, rq: RequestId) {
         let sector = env.requests[rq].sector;
-        let alias = self.queue(class).tree.find(&self.tree_links, sector);
+        let alias = self.queue(class).tree.find(&shared.tree_links, sector);
         if let Some(alias) = alias {
-            self.send(env, alias);
+            self.send(shared, env, alias);
             env.dispatch.place(env.requests, alias, Placement::Sorted);
         }
-        self.classes[class as usize].tree.insert(&mut self.tree_links, rq, sector);
+        self.classes[class as usize].tree.insert(&mut shared.tree_links, rq, sector);
         if alias.is_some() {
-            self.offer_as_next(class, rq);
+            self.offer_as_next(shared, class, rq);
         }
     }
 
-    fn offer_as_next(&mut self, class: Class, rq: RequestId) {
-        self.queue_mut(class).next = self.cheaper(class, Some(rq), self.queue(class).next);
+    fn offer_as_next(&mut self, shared: &Shared, class: Class, rq: RequestId) {
+        self.queue_mut(class).next = self.cheaper(shared, class, Some(rq), self.queue(class).next);
     }
 
     /// `rq` is no longer queued.
-    fn forget(&mut self, env: &Env<'_>, rq: RequestId) {
-        let Some(class) = self.filed[rq.index()].class.take() else { return };
-        self.tasks[env.requests[rq].context.index()].queued -= 1;
+    fn forget(&mut self, shared: &mut Shared, env: &Env<'_>, rq: RequestId) {
+        let Some(class) = shared.filed[rq.index()].class.take() else { return };
+        shared.tasks[env.requests[rq].context.index()].queued -= 1;
         if self.queue(class).next == Some(rq) {
-            self.queue_mut(class).next = self.best_neighbour(class, rq);
+            self.queue_mut(class).next = self.best_neighbour(shared, class, rq);
         }
         let queue = &mut self.classes[class as usize];
-        queue.tree.remove(&mut self.tree_links, rq);
-        queue.fifo.remove(&mut self.fifo_links, rq);
+        queue.tree.remove(&mut shared.tree_links, rq);
+        queue.fifo.remove(&mut shared.fifo_links, rq);
     }
 
     /// The index of `context`'s task, which starts afresh if it is another than the last in this slot.
-    fn task(&mut self, env: &Env<'_>, context: ContextId) -> usize {
+    fn task(&mut self, shared: &mut Shared, env: &Env<'_>, context: ContextId) -> usize {
         let index = context.index();
         let context = &env.contexts[context];
-        if self.tasks[index].epoch != context.epoch {
+        if shared.tasks[index].epoch != context.epoch {
             if self.awaited == Some(index) {
-                let departed = self.tasks.len() - 1;
-                self.tasks[departed] = self.tasks[index];
-                self.awaited = Some(departed);
+                shared.tasks[self.departed] = shared.tasks[index];
+                self.awaited = Some(self.departed);
             }
-            self.tasks[index] = Task::new(context.epoch, context.alive);
+            shared.tasks[index] = Task::new(context.epoch, context.alive);
         }
         index
+    }
+
+    /// The awaited task's slot went to another by way of another group: there is nothing left to wait for.
+    fn miss_departed(&mut self, shared: &Shared) {
+        if self.awaited.is_some_and(|task| shared.tasks[task].epoch != self.awaited_epoch) {
+            self.awaited = None;
+            if matches!(self.wait, Wait::Completion | Wait::Next { .. }) {
+                self.wait = Wait::Over;
+            }
+        }
+    }
+}
+
+impl Anticipatory {
+    fn new(config: &Config) -> Anticipatory {
+        let slots = config.groups_max.max(1);
+        let shared = Shared::new(config, slots);
+        let queue = |group| GroupQueue::new(shared.clock, config.contexts_max + group);
+        let groups = (0..slots).map(queue).collect();
+        let mut anticipatory = Anticipatory { groups, shared, drained: 0 };
+        anticipatory.settings_changed();
+        anticipatory
+    }
+
+    /// The queue of a request's group, and what all share.
+    fn of(&mut self, env: &Env<'_>, rq: RequestId) -> (&mut GroupQueue, &mut Shared) {
+        (&mut self.groups[env.requests[rq].group.index()], &mut self.shared)
+    }
+
+    /// The queue of a context's group, and what all share.
+    fn of_context(&mut self, env: &Env<'_>, context: ContextId) -> (&mut GroupQueue, &mut Shared) {
+        let group = env.groups.known(env.contexts[context].group);
+        (&mut self.groups[group.index()], &mut self.shared)
+    }
+
+    /// The class tree that `rq`, which is filed, is in.
+    fn queue_of(&self, env: &Env<'_>, rq: RequestId) -> Option<&ClassQueue> {
+        let class = self.shared.filed[rq.index()].class?;
+        Some(self.groups[env.requests[rq].group.index()].queue(class))
     }
 }
 
@@ -572,130 +649,167 @@ impl Elevator for Anticipatory {
         DESCRIPTOR.name
     }
 
+    fn grouping(&self) -> Grouping {
+        Grouping::Queues
+    }
+
     fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        let now = self.catch_up(env);
+        let (queue, shared) = self.of(env, rq);
+        let now = queue.catch_up(shared, env);
         let request = &env.requests[rq];
         let class = Class::of(request);
-        let task = self.task(env, request.context);
+        let task = queue.task(shared, env, request.context);
         if class == Sync {
-            self.tasks[task].learn(request, now, self.clock, &mut self.newcomers);
+            shared.tasks[task].learn(request, now, shared.clock, &mut shared.newcomers);
         }
-        self.tasks[task].queued += 1;
-        self.sort_in(env, class, rq);
-        let queue = &mut self.classes[class as usize];
-        queue.fifo.push_back(&mut self.fifo_links, rq);
-        self.filed[rq.index()] =
-            Filed { class: Some(class), deadline_ns: now.saturating_add(queue.expire_ns) };
-        self.offer_as_next(class, rq);
-        if matches!(self.wait, Wait::Completion | Wait::Next { .. }) && self.is_in_vain(env, Some(rq), now) {
-            self.wait = Wait::Over;
+        shared.tasks[task].queued += 1;
+        queue.sort_in(shared, env, class, rq);
+        queue.queue_mut(class).fifo.push_back(&mut shared.fifo_links, rq);
+        let deadline_ns = now.saturating_add(shared.expire_ns[class as usize]);
+        shared.filed[rq.index()] = Filed { class: Some(class), deadline_ns };
+        queue.offer_as_next(shared, class, rq);
+        if matches!(queue.wait, Wait::Completion | Wait::Next { .. })
+            && queue.is_in_vain(shared, env, Some(rq), now)
+        {
+            queue.wait = Wait::Over;
         }
     }
 
     fn dispatch(&mut self, env: &mut Env<'_>) -> Dispatch {
-        let now = self.catch_up(env);
-        self.pick(env, now)
+        self.dispatch_group(env, GroupId::ROOT)
+    }
+
+    fn dispatch_group(&mut self, env: &mut Env<'_>, group: GroupId) -> Dispatch {
+        let (queue, shared) = (&mut self.groups[group.index()], &mut self.shared);
+        let now = queue.catch_up(shared, env);
+        queue.pick(shared, env, now)
     }
 
     /// All sync requests from one to the next, then all async ones. What was measured of the batch is void: by leaving it a
     /// sync one, no write batch will be judged by it.
     fn drain(&mut self, env: &mut Env<'_>) -> Option<RequestId> {
-        let now = self.catch_up(env);
-        self.batch = Sync;
-        self.phase = Phase::Running;
-        for queue in &mut self.classes {
-            queue.checked_ns = now;
+        let Anticipatory { groups, shared, drained } = self;
+        let group = first_occupied(drained, groups.len(), |group| groups[group].is_empty());
+        let queue = &mut groups[group.unwrap_or(0)];
+        let now = queue.catch_up(shared, env);
+        queue.batch = Sync;
+        queue.phase = Phase::Running;
+        for class in &mut queue.classes {
+            class.checked_ns = now;
         }
-        let rq = self.queue(Sync).next.or(self.queue(Async).next)?;
-        self.send(env, rq);
+        let rq = queue.queue(Sync).next.or(queue.queue(Async).next)?;
+        queue.send(shared, env, rq);
         Some(rq)
     }
 
     fn is_empty(&self) -> bool {
-        self.classes.iter().all(|queue| queue.fifo.is_empty())
+        self.groups.iter().all(GroupQueue::is_empty)
+    }
+
+    fn group_started(&mut self, group: GroupId) {
+        let queue = &mut self.groups[group.index()];
+        *queue = GroupQueue::new(self.shared.clock, queue.departed);
+    }
+
+    /// While others were served the arm went elsewhere: there is nothing left to wait for.
+    fn turn_over(&mut self, _env: &mut Env<'_>, group: GroupId) {
+        let queue = &mut self.groups[group.index()];
+        if matches!(queue.wait, Wait::Completion | Wait::Next { .. }) {
+            queue.wait = Wait::Over;
+        }
     }
 
     fn issued(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        self.catch_up(env);
-        self.tasks[env.requests[rq].context.index()].listed -= 1;
+        let (queue, shared) = self.of(env, rq);
+        queue.catch_up(shared, env);
+        shared.tasks[env.requests[rq].context.index()].listed -= 1;
     }
 
     fn requeued(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        self.catch_up(env);
-        self.tasks[env.requests[rq].context.index()].listed += 1;
+        let (queue, shared) = self.of(env, rq);
+        queue.catch_up(shared, env);
+        shared.tasks[env.requests[rq].context.index()].listed += 1;
     }
 
     fn completed(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        let now = self.catch_up(env);
+        let (queue, shared) = self.of(env, rq);
+        let now = queue.catch_up(shared, env);
         let request = &env.requests[rq];
         let task = request.context.index();
         let class = Class::of(request);
-        self.out -= 1;
-        self.advance_batch(class, now);
-        if self.awaited == Some(task) {
-            self.answered_ns = Some(now);
-            if self.wait == Wait::Completion {
-                self.wait = Wait::Next { until: now.saturating_add(self.patience_ns) };
+        queue.out -= 1;
+        queue.advance_batch(shared, class, now);
+        if queue.awaited == Some(task) {
+            queue.answered_ns = Some(now);
+            if queue.wait == Wait::Completion {
+                queue.wait = Wait::Next { until: now.saturating_add(shared.patience_ns) };
             }
         }
         if class == Sync {
-            self.tasks[task].was_answered(now);
+            shared.tasks[task].was_answered(now);
         }
     }
 
     /// In the kernel's tree, which is the right one for sync writes only.
-    fn find_front(&self, _env: &Env<'_>, bio: &Bio) -> Option<RequestId> {
+    fn find_front(&self, env: &Env<'_>, bio: &Bio) -> Option<RequestId> {
         let class = if bio.op == Op::Read { Async } else { Sync };
-        self.queue(class).tree.find(&self.tree_links, bio.end())
+        let queue = &self.groups[env.group_of(bio).index()];
+        queue.queue(class).tree.find(&self.shared.tree_links, bio.end())
     }
 
     fn grew(&mut self, env: &mut Env<'_>, rq: RequestId, growth: Growth) {
-        self.catch_up(env);
-        let Some(class) = self.filed[rq.index()].class else { return };
+        let (queue, shared) = self.of(env, rq);
+        queue.catch_up(shared, env);
+        let Some(class) = shared.filed[rq.index()].class else { return };
         if growth == Growth::Front {
-            self.classes[class as usize].tree.remove(&mut self.tree_links, rq);
-            self.sort_in(env, class, rq);
+            queue.classes[class as usize].tree.remove(&mut shared.tree_links, rq);
+            queue.sort_in(shared, env, class, rq);
         }
     }
 
     fn absorbed(&mut self, env: &mut Env<'_>, rq: RequestId, gone: RequestId) {
-        let now = self.catch_up(env);
-        let (kept, leaving) = (self.filed[rq.index()], self.filed[gone.index()]);
+        let same_group = env.requests[rq].group == env.requests[gone].group;
+        let (queue, shared) = self.of(env, gone);
+        let now = queue.catch_up(shared, env);
+        let (kept, leaving) = (shared.filed[rq.index()], shared.filed[gone.index()]);
         if let Some(class) = leaving.class
             && kept.class == Some(class)
+            && same_group
             && leaving.deadline_ns < kept.deadline_ns
         {
-            let fifo = &mut self.classes[class as usize].fifo;
-            fifo.remove(&mut self.fifo_links, rq);
-            fifo.insert_before(&mut self.fifo_links, gone, rq);
-            self.filed[rq.index()].deadline_ns = leaving.deadline_ns;
+            let fifo = &mut queue.classes[class as usize].fifo;
+            fifo.remove(&mut shared.fifo_links, rq);
+            fifo.insert_before(&mut shared.fifo_links, gone, rq);
+            shared.filed[rq.index()].deadline_ns = leaving.deadline_ns;
         }
-        self.forget(env, gone);
+        queue.forget(shared, env, gone);
         if leaving.class == Some(Sync) {
-            self.tasks[env.requests[gone].context.index()].was_answered(now);
+            shared.tasks[env.requests[gone].context.index()].was_answered(now);
         }
     }
 
-    fn former(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
-        self.queue(self.filed[rq.index()].class?).tree.prev(&self.tree_links, rq)
+    fn former(&self, env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
+        self.queue_of(env, rq)?.tree.prev(&self.shared.tree_links, rq)
     }
 
-    fn latter(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
-        self.queue(self.filed[rq.index()].class?).tree.next(&self.tree_links, rq)
+    fn latter(&self, env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
+        self.queue_of(env, rq)?.tree.next(&self.shared.tree_links, rq)
     }
 
     fn may_queue(&mut self, env: &mut Env<'_>, context: ContextId, _sync: bool) -> MayQueue {
-        self.catch_up(env);
-        let waits = matches!(self.wait, Wait::Completion | Wait::Next { .. });
-        let task = self.task(env, context);
-        if waits && self.awaited == Some(task) { MayQueue::Must } else { MayQueue::May }
+        let (queue, shared) = self.of_context(env, context);
+        queue.catch_up(shared, env);
+        let waits = matches!(queue.wait, Wait::Completion | Wait::Next { .. });
+        let task = queue.task(shared, env, context);
+        if waits && queue.awaited == Some(task) { MayQueue::Must } else { MayQueue::May }
     }
 
     /// A wait for it goes on: somebody else may carry its work on.
     fn context_exit(&mut self, env: &mut Env<'_>, context: ContextId) {
-        self.catch_up(env);
-        let task = self.task(env, context);
-        self.tasks[task].is_alive = false;
+        let (queue, shared) = self.of_context(env, context);
+        queue.catch_up(shared, env);
+        let task = queue.task(shared, env, context);
+        shared.tasks[task].is_alive = false;
     }
 
     fn tunables(&self) -> &'static [Tunable] {
@@ -703,7 +817,7 @@ impl Elevator for Anticipatory {
     }
 
     fn setting(&mut self, name: &str) -> Option<&mut u64> {
-        let settings = &mut self.settings;
+        let settings = &mut self.shared.settings;
         Some(match name {
             "read_expire" => &mut settings.read_expire_ns,
             "write_expire" => &mut settings.write_expire_ns,
@@ -716,12 +830,14 @@ impl Elevator for Anticipatory {
 
     /// Queued requests, the running batch and a running wait keep the end they have.
     fn settings_changed(&mut self) {
-        let settings = &self.settings;
-        let [asynchronous, sync] = &mut self.classes;
-        sync.expire_ns = self.clock.whole(settings.read_expire_ns);
-        sync.batch_ns = self.clock.whole(settings.read_batch_expire_ns);
-        asynchronous.expire_ns = self.clock.whole(settings.write_expire_ns);
-        asynchronous.batch_ns = self.clock.whole(settings.write_batch_expire_ns);
-        self.patience_ns = self.clock.whole(settings.antic_expire_ns);
+        let Shared { settings, clock, .. } = &self.shared;
+        let [expire_ns, batch_ns] = [
+            [settings.write_expire_ns, settings.read_expire_ns],
+            [settings.write_batch_expire_ns, settings.read_batch_expire_ns],
+        ]
+        .map(|by_class| by_class.map(|span_ns| clock.whole(span_ns)));
+        let patience_ns = clock.whole(settings.antic_expire_ns);
+        let shared = &mut self.shared;
+        (shared.expire_ns, shared.batch_ns, shared.patience_ns) = (expire_ns, batch_ns, patience_ns);
     }
 }

@@ -5,10 +5,9 @@ use super::{Arrival, Cfq, Depth, NEVER, NoIdle, Seeks, Trees};
 use crate::collections::Id;
 use crate::context::IoClass;
 use crate::elevator::Env;
+use crate::elevator::think::SAMPLES_VALID;
 use crate::request::{Flags, Request, Requests};
 
-/// More samples than this (each counts 256, decaying by an eighth) and a mean is believed: three of them.
-const SAMPLES_VALID: u32 = 80;
 /// Mean jump above which a process seeks, sectors (4 MiB).
 const SEEKY_MEAN: u64 = 8 * 1024;
 /// Longest jump that counts, sectors (2 EiB): `total` stays below 256 times that, and 7 times it fits into 64 bits.
@@ -26,32 +25,6 @@ const DEPTH_MIN: u32 = 5;
 const DEPTH_SAMPLES: u32 = 50;
 /// A request larger than this is taken as fully merged, sectors (a page).
 const PAGE: u32 = 8;
-
-/// How long a context computes between two requests, in clock units: a decaying mean.
-#[derive(Clone, Copy)]
-pub(super) struct ThinkTime {
-    samples: u32,
-    total: u64,
-    mean: u64,
-}
-
-impl ThinkTime {
-    pub(super) const NONE: ThinkTime = ThinkTime { samples: 0, total: 0, mean: 0 };
-
-    /// `time` is at most 2^33 ms = 2^53 ns, so that `total` stays below 256 times that and 7 times it fits.
-    #[inline]
-    pub(super) fn add(&mut self, time: u64) {
-        self.samples = (7 * self.samples + 256) / 8;
-        self.total = (7 * self.total + 256 * time) / 8;
-        self.mean = (self.total + 128) / u64::from(self.samples);
-    }
-
-    /// The mean, once there are samples enough.
-    #[inline]
-    pub(super) fn mean(&self) -> Option<u64> {
-        (self.samples > SAMPLES_VALID).then_some(self.mean)
-    }
-}
 
 /// How far a context's requests jump, sectors: a decaying mean.
 #[derive(Clone, Copy)]

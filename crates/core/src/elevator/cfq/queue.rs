@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 
 use super::choose::prefer;
 use super::coop::CHAIN_MAX;
-use super::idle::{SeekMean, ThinkTime};
+use super::idle::SeekMean;
 use super::{Cfq, Clock, Cooperators, NEVER, Trees};
 use crate::collections::{Id, List, Tree};
 use crate::context::{ContextId, Contexts, IoClass, IoPrio};
+use crate::elevator::think::ThinkTime;
 use crate::elevator::{Env, Placement};
 use crate::request::{Flags, RequestId, Requests};
 

@@ -35,11 +35,11 @@
 //! a patent promise for open-source software).
 
 use super::Cfq;
-use super::idle::ThinkTime;
 use super::queue::{Kind, QueueId, Residual};
 use crate::collections::Id;
 use crate::context::{ContextId, Contexts, IoClass};
 use crate::elevator::Env;
+use crate::elevator::think::ThinkTime;
 
 /// A yield that was accepted.
 #[derive(Clone, Copy)]

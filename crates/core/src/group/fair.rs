@@ -1,0 +1,428 @@
+//! Fair queueing in a tree: who is served next, and what being served costs.
+//!
+//! The children of a group are *entities*: its child groups and, as one more, its own tasks (the *leaf*). Within a class an
+//! entity with weight `w` beside others of total weight `W` is due `w / W` of what the parent gets. Each entity has a
+//! virtual *start*, which advances by `charge / w`; the band's virtual *now* advances by `charge / W`, which makes it the
+//! average of the starts by weight. Whose start is behind now has had less than its due and is *eligible*; of the eligible
+//! the one with the earliest *deadline* is served, `quantum / w` behind the start from which it was granted.
+//!
+//! This is earliest eligible virtual deadline first (Stoica and Abdel-Wahab, 1995). Serving whoever has the smallest start,
+//! as CFQ's groups do, would let every light sibling have a turn before a heavy one gets its second. Here an entity that
+//! stays busy is never further from its due than the largest single charge: one slice and the request that overran it,
+//! however many siblings it has, on each level of the tree.
+//!
+//! **Coming and going.** Who leaves keeps its start. Who comes back starts there, or now if that is later: credit is void
+//! (sleeping gains nothing), debt stays until its siblings have caught up (so leaving right after a turn gains nothing
+//! either). Now is moved so that it stays the average of those who are there.
+//!
+//! Bounded work: each change costs O(log n) on each level up; an entity that becomes eligible is moved to the tree of the
+//! eligible ones when somebody is picked, at most [`MOVED_AT_ONCE`] of them at a time.
+
+use alloc::vec::Vec;
+
+use super::{GroupId, GroupParams};
+use crate::collections::{Id, Tree, TreeLinks};
+use crate::context::IoClass;
+
+pub(super) use id::EntityId;
+
+/// The macro declares public ids; this one stays inside.
+#[allow(unreachable_pub)]
+mod id {
+    crate::collections::define_id! {
+        /// A group's own tasks (even) or a group among its siblings (odd).
+        EntityId
+    }
+}
+
+/// The tasks of `group`.
+#[inline]
+fn leaf(group: GroupId) -> EntityId {
+    EntityId::from_index(2 * group.index())
+}
+
+/// `group` as its parent's child.
+#[inline]
+fn child(group: GroupId) -> EntityId {
+    EntityId::from_index(2 * group.index() + 1)
+}
+
+/// Whose tasks, or which group, an entity is.
+#[inline]
+fn group_of(entity: EntityId) -> GroupId {
+    GroupId::from_index(entity.index() / 2)
+}
+
+fn is_leaf(entity: EntityId) -> bool {
+    entity.index().is_multiple_of(2)
+}
+
+/// Virtual time, in 2^-32 of a nanosecond of charge at weight 1. Charges of 2^63 ns at weight 1 leave it a factor of 2^32.
+type Virtual = i128;
+
+/// `charge` over `weight`.
+#[inline]
+fn per_weight(charge_ns: u64, weight: u64) -> Virtual {
+    let weight = weight.max(1);
+    match u32::try_from(charge_ns) {
+        Ok(short) => Virtual::from((u64::from(short) << 32) / weight),
+        Err(_) => (Virtual::from(charge_ns) << 32) / Virtual::from(weight),
+    }
+}
+
+/// Entities that may become eligible at one pick. Each charge makes at most one ineligible, so they do not pile up.
+const MOVED_AT_ONCE: usize = 16;
+
+/// One child of a group.
+#[derive(Clone, Copy, Debug)]
+struct Entity {
+    /// Whose child it is.
+    node: GroupId,
+    weight: u32,
+    class: IoClass,
+    busy: bool,
+    /// In the tree of those that are not eligible?
+    ahead: bool,
+    start: Virtual,
+    deadline: Virtual,
+}
+
+/// The busy children of one class.
+#[derive(Clone, Copy, Debug, Default)]
+struct Band {
+    /// By deadline.
+    eligible: Tree<EntityId>,
+    /// By start.
+    ahead: Tree<EntityId>,
+    now: Virtual,
+    weight: u64,
+}
+
+impl Band {
+    fn is_empty(&self) -> bool {
+        self.eligible.is_empty() && self.ahead.is_empty()
+    }
+}
+
+/// A group's children, by class.
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    bands: [Band; 3],
+}
+
+impl Node {
+    fn is_idle(&self) -> bool {
+        self.bands.iter().all(Band::is_empty)
+    }
+}
+
+/// The tree.
+#[derive(Debug)]
+pub(crate) struct Fair {
+    nodes: Vec<Node>,
+    entities: Vec<Entity>,
+    links: TreeLinks<EntityId, Virtual>,
+    /// What a deadline is reckoned with: the usual charge of a turn.
+    quantum_ns: u64,
+}
+
+impl Fair {
+    /// A tree for `slots` groups, the root included.
+    pub(super) fn new(slots: usize, quantum_ns: u64) -> Fair {
+        let idle = Entity {
+            node: GroupId::ROOT,
+            weight: super::WEIGHT_DEFAULT,
+            class: IoClass::BestEffort,
+            busy: false,
+            ahead: false,
+            start: 0,
+            deadline: 0,
+        };
+        Fair {
+            nodes: alloc::vec![Node::default(); slots],
+            entities: alloc::vec![idle; 2 * slots],
+            links: TreeLinks::new(2 * slots),
+            quantum_ns,
+        }
+    }
+
+    /// A new group in a slot nobody has.
+    pub(super) fn enter(&mut self, group: GroupId, parent: GroupId, params: &GroupParams) {
+        self.nodes[group.index()] = Node::default();
+        let tasks = Entity {
+            node: group,
+            weight: params.leaf_weight,
+            class: IoClass::BestEffort,
+            busy: false,
+            ahead: false,
+            start: 0,
+            deadline: 0,
+        };
+        self.entities[leaf(group).index()] = tasks;
+        self.entities[child(group).index()] =
+            Entity { node: parent, weight: params.weight, class: params.class, ..tasks };
+    }
+
+    /// What a turn is expected to cost.
+    pub(super) fn set_quantum(&mut self, quantum_ns: u64) {
+        self.quantum_ns = quantum_ns.max(1);
+    }
+
+    fn band(&mut self, node: GroupId, class: IoClass) -> &mut Band {
+        &mut self.nodes[node.index()].bands[class as usize]
+    }
+
+    // ---- being busy ----
+
+    /// Do `group`'s own tasks take part?
+    #[inline]
+    pub(crate) fn is_busy(&self, group: GroupId) -> bool {
+        self.entities[leaf(group).index()].busy
+    }
+
+    /// Does nobody?
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.nodes[GroupId::ROOT.index()].is_idle()
+    }
+
+    /// `group`'s own tasks have something to do.
+    pub(crate) fn activate(&mut self, group: GroupId) {
+        self.join_upwards(leaf(group));
+    }
+
+    fn join_upwards(&mut self, from: EntityId) {
+        let mut at = from;
+        while !self.entities[at.index()].busy {
+            let node = self.entities[at.index()].node;
+            let was_idle = self.nodes[node.index()].is_idle();
+            self.join(at);
+            if !was_idle || node == GroupId::ROOT {
+                break;
+            }
+            at = child(node);
+        }
+    }
+
+    /// `group`'s own tasks have nothing to do.
+    pub(crate) fn deactivate(&mut self, group: GroupId) {
+        self.leave_upwards(leaf(group));
+    }
+
+    fn leave_upwards(&mut self, from: EntityId) {
+        let mut at = from;
+        while self.entities[at.index()].busy {
+            let node = self.entities[at.index()].node;
+            self.leave(at);
+            if !self.nodes[node.index()].is_idle() || node == GroupId::ROOT {
+                break;
+            }
+            at = child(node);
+        }
+    }
+
+    /// `id` takes part in its band: without credit, with its debt.
+    fn join(&mut self, id: EntityId) {
+        let Entity { node, class, weight, start, .. } = self.entities[id.index()];
+        let band = self.band(node, class);
+        let debt = (start - band.now).max(0);
+        let start = band.now + debt;
+        band.weight += u64::from(weight);
+        // The average with the newcomer.
+        band.now += debt * Virtual::from(weight) / Virtual::from(band.weight);
+        let quantum = per_weight(self.quantum_ns, weight.into());
+        let entity = &mut self.entities[id.index()];
+        entity.busy = true;
+        entity.start = start;
+        entity.deadline = start + quantum;
+        self.file(id);
+    }
+
+    /// `id` takes no part any more.
+    fn leave(&mut self, id: EntityId) {
+        self.unfile(id);
+        let Entity { node, class, weight, start, .. } = self.entities[id.index()];
+        self.entities[id.index()].busy = false;
+        let band = self.band(node, class);
+        band.weight -= u64::from(weight);
+        if band.weight > 0 {
+            // The average of the others.
+            band.now += (band.now - start) * Virtual::from(weight) / Virtual::from(band.weight);
+        } else {
+            band.now = band.now.max(start);
+        }
+    }
+
+    fn file(&mut self, id: EntityId) {
+        let Entity { node, class, start, deadline, .. } = self.entities[id.index()];
+        let band = &mut self.nodes[node.index()].bands[class as usize];
+        let ahead = start > band.now;
+        if ahead {
+            band.ahead.insert(&mut self.links, id, start);
+        } else {
+            band.eligible.insert(&mut self.links, id, deadline);
+        }
+        self.entities[id.index()].ahead = ahead;
+    }
+
+    fn unfile(&mut self, id: EntityId) {
+        let Entity { node, class, ahead, .. } = self.entities[id.index()];
+        let band = &mut self.nodes[node.index()].bands[class as usize];
+        let tree = if ahead { &mut band.ahead } else { &mut band.eligible };
+        tree.remove(&mut self.links, id);
+    }
+
+    // ---- being served ----
+
+    /// `group`'s own tasks were served to this amount; so was every group above them.
+    pub(crate) fn charge(&mut self, group: GroupId, charge_ns: u64) {
+        let mut at = leaf(group);
+        loop {
+            let Entity { node, class, weight, busy, .. } = self.entities[at.index()];
+            if busy {
+                self.unfile(at);
+                let band = self.band(node, class);
+                band.now += per_weight(charge_ns, band.weight);
+            }
+            let quantum = per_weight(self.quantum_ns, weight.into());
+            let entity = &mut self.entities[at.index()];
+            entity.start += per_weight(charge_ns, weight.into());
+            if entity.start >= entity.deadline {
+                entity.deadline = entity.start + quantum;
+            }
+            if busy {
+                self.file(at);
+            }
+            if node == GroupId::ROOT {
+                return;
+            }
+            at = child(node);
+        }
+    }
+
+    /// Whose tasks are to be served now.
+    pub(crate) fn pick(&mut self) -> Option<GroupId> {
+        let mut node = GroupId::ROOT;
+        loop {
+            let first = self.pick_child(node)?;
+            if is_leaf(first) {
+                return Some(group_of(first));
+            }
+            node = group_of(first);
+        }
+    }
+
+    /// The child of `node` to be served: of its best busy class the eligible one with the earliest deadline.
+    fn pick_child(&mut self, node: GroupId) -> Option<EntityId> {
+        let band = self.nodes[node.index()].bands.iter_mut().find(|band| !band.is_empty())?;
+        if band.eligible.is_empty()
+            && let Some(next) = band.ahead.first()
+        {
+            band.now = band.now.max(self.links.key(next));
+        }
+        for _ in 0..MOVED_AT_ONCE {
+            let Some(next) = band.ahead.first() else { break };
+            if self.links.key(next) > band.now {
+                break;
+            }
+            band.ahead.remove(&mut self.links, next);
+            let entity = &mut self.entities[next.index()];
+            entity.ahead = false;
+            band.eligible.insert(&mut self.links, next, entity.deadline);
+        }
+        band.eligible.first()
+    }
+
+    // ---- comparing ----
+
+    /// The children of their nearest common ancestor by which `one` and `other` compete; `None` for one and the same.
+    fn rivals(&self, one: GroupId, other: GroupId) -> Option<(EntityId, EntityId)> {
+        if one == other {
+            return None;
+        }
+        let (mut a, mut b) = (leaf(one), leaf(other));
+        let (mut above_a, mut above_b) = (self.depth(one), self.depth(other));
+        while self.node(a) != self.node(b) {
+            if above_a >= above_b {
+                (a, above_a) = (child(self.node(a)), above_a.saturating_sub(1));
+            } else {
+                (b, above_b) = (child(self.node(b)), above_b.saturating_sub(1));
+            }
+        }
+        Some((a, b))
+    }
+
+    fn node(&self, id: EntityId) -> GroupId {
+        self.entities[id.index()].node
+    }
+
+    /// Groups above `group`.
+    fn depth(&self, group: GroupId) -> u32 {
+        let (mut at, mut depth) = (group, 0);
+        while at != GroupId::ROOT {
+            at = self.node(child(at));
+            depth += 1;
+        }
+        depth
+    }
+
+    /// Is `one` served before `other` because of its class?
+    pub(crate) fn outranks(&self, one: GroupId, other: GroupId) -> bool {
+        let pair = self.rivals(one, other);
+        pair.is_some_and(|(a, b)| self.entities[a.index()].class < self.entities[b.index()].class)
+    }
+
+    /// Has `one` had no more than `other`, by weight, where they compete? (Of the same class; a better one always.)
+    pub(crate) fn is_behind(&self, one: GroupId, other: GroupId) -> bool {
+        let Some((a, b)) = self.rivals(one, other) else { return true };
+        let (a, b) = (&self.entities[a.index()], &self.entities[b.index()]);
+        (a.class, a.start) <= (b.class, b.start)
+    }
+
+    /// What part of the whole is `group`'s own tasks' due among those that are busy, in 2^-20. Those that are not count as
+    /// if they came in.
+    pub(crate) fn share(&self, group: GroupId) -> u64 {
+        let mut share = 1u64 << 20;
+        let mut at = leaf(group);
+        loop {
+            let Entity { node, class, weight, busy, .. } = self.entities[at.index()];
+            let weight = u64::from(weight);
+            let others = self.nodes[node.index()].bands[class as usize].weight;
+            share = share * weight / if busy { others } else { others + weight };
+            if node == GroupId::ROOT {
+                return share;
+            }
+            at = child(node);
+        }
+    }
+
+    // ---- changing the tree ----
+
+    /// New weights and class.
+    pub(super) fn set_params(&mut self, group: GroupId, params: &GroupParams) {
+        self.change(leaf(group), |entity| entity.weight = params.leaf_weight);
+        self.change(child(group), |entity| (entity.weight, entity.class) = (params.weight, params.class));
+    }
+
+    /// `group` is a child of `parent` now.
+    pub(super) fn reparent(&mut self, group: GroupId, parent: GroupId) {
+        self.change(child(group), |entity| entity.node = parent);
+    }
+
+    /// Take `id` out, change it, put it back: with its debt towards the new siblings, without credit.
+    fn change(&mut self, id: EntityId, change: impl FnOnce(&mut Entity)) {
+        let Entity { busy, node, class, start, .. } = self.entities[id.index()];
+        let debt = (start - self.band(node, class).now).max(0);
+        if busy {
+            self.leave_upwards(id);
+        }
+        let entity = &mut self.entities[id.index()];
+        change(entity);
+        let (node, class) = (entity.node, entity.class);
+        let start = self.band(node, class).now + debt;
+        self.entities[id.index()].start = start;
+        if busy {
+            self.join_upwards(id);
+        }
+    }
+}

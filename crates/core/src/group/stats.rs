@@ -1,0 +1,63 @@
+//! What each group got: the counters behind the files of the founding posts, of the kernel's blkio controller and of
+//! cgroup v2's `io.stat`. Counted for each group by itself, without its children, from the day the queue has groups.
+
+use crate::request::{Op, Request};
+
+/// Counters of one kind of I/O.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct IoStats {
+    /// Requests done.
+    pub ios: u64,
+    /// Sectors of these.
+    pub sectors: u64,
+    /// Bios and requests that went up in others.
+    pub merged: u64,
+    /// Requests with the elevator now.
+    pub queued: u32,
+    /// Time between going to the device and being done, summed over requests, nanoseconds.
+    pub service_ns: u64,
+    /// Time between taking a slot and going to the device, summed over requests, nanoseconds.
+    pub wait_ns: u64,
+}
+
+/// Counters of one group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GroupStats {
+    /// By what it does ([`GroupStats::kind`]), then `[async, sync]`.
+    pub io: [[IoStats; 2]; 3],
+    /// Device time it was charged for, nanoseconds (`io.disk_time`).
+    pub time_ns: u64,
+    /// How often it left the tree for want of requests (`dequeue`).
+    pub dequeued: u64,
+    /// Device time spent waiting for its next request, nanoseconds.
+    pub idle_ns: u64,
+}
+
+impl GroupStats {
+    /// Index into `io`: reads, writes (and flushes), discards.
+    pub const fn kind(op: Op) -> usize {
+        match op {
+            Op::Read => 0,
+            Op::Write | Op::Flush => 1,
+            Op::Discard => 2,
+        }
+    }
+
+    /// The counters for a request like this.
+    #[inline]
+    pub(crate) fn of(&mut self, request: &Request) -> &mut IoStats {
+        &mut self.io[GroupStats::kind(request.op)][usize::from(request.is_sync())]
+    }
+
+    /// All kinds together.
+    pub fn total(&self) -> IoStats {
+        self.io.iter().flatten().fold(IoStats::default(), |sum, io| IoStats {
+            ios: sum.ios + io.ios,
+            sectors: sum.sectors + io.sectors,
+            merged: sum.merged + io.merged,
+            queued: sum.queued + io.queued,
+            service_ns: sum.service_ns + io.service_ns,
+            wait_ns: sum.wait_ns + io.wait_ns,
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! How groups take turns, on one queue: the same numbers under every elevator.
+
+use super::charge::Charge;
+use crate::MS;
+use crate::tunable::{self, SetError, Tunable, Unit};
+
+pub(super) type Choice = &'static [&'static str];
+
+/// The kernel's `UINT_MAX`, the upper end of most ranges.
+const MAX: u64 = u32::MAX as u64;
+
+/// Longest time that is waited for a group without requests; 0 = never.
+const GROUP_IDLE: Tunable = Tunable::new(
+    "group_idle",
+    Unit::Milliseconds,
+    (0, MAX),
+    8,
+    "how long to wait for the next request of a group that ran dry; 0 = never",
+);
+const GROUP_SLICE: Tunable = Tunable::new(
+    "group_slice",
+    Unit::Milliseconds,
+    (1, MAX),
+    100,
+    "longest turn of a group under noop, deadline and anticipatory",
+);
+const GROUP_LATENCY: Tunable = Tunable::new(
+    "group_latency",
+    Unit::Milliseconds,
+    (0, MAX),
+    300,
+    "turns are cut so that a round over all busy groups takes this long; 0 = not cut",
+);
+const FAIRNESS: Tunable = Tunable::new(
+    "fairness",
+    Unit::Number,
+    (0, 2),
+    0,
+    "0: what overran a slice is forgiven, 1: charged, 2: also one group's requests at a time in the device",
+);
+const CHARGE: Tunable = Tunable::new(
+    "charge",
+    Unit::Choice(Charge::WORDS),
+    (0, 2),
+    0,
+    "what weights share out: device time, bytes or requests",
+);
+
+/// The settings, in the order to show them.
+pub const TUNABLES: &[Tunable] = &[GROUP_IDLE, GROUP_SLICE, GROUP_LATENCY, FAIRNESS, CHARGE];
+
+/// Their values, times in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    pub(crate) group_idle_ns: u64,
+    pub(crate) group_slice_ns: u64,
+    pub(crate) group_latency_ns: u64,
+    pub(crate) fairness: u64,
+    charge: u64,
+}
+
+impl Settings {
+    pub(super) const DEFAULT: Settings = Settings {
+        group_idle_ns: GROUP_IDLE.stored_default(),
+        group_slice_ns: GROUP_SLICE.stored_default(),
+        group_latency_ns: GROUP_LATENCY.stored_default(),
+        fairness: FAIRNESS.stored_default(),
+        charge: CHARGE.stored_default(),
+    };
+
+    /// Is what overran a slice charged?
+    pub(crate) fn charges_overrun(&self) -> bool {
+        self.fairness >= 1
+    }
+
+    /// Does a group have the device to itself?
+    pub(crate) fn drains(&self) -> bool {
+        self.fairness >= 2
+    }
+
+    /// What weights share out.
+    pub(crate) fn charge(&self) -> Charge {
+        Charge::from_stored(self.charge)
+    }
+
+    /// The longest a turn may be for one whose due is `share` (in 2^-20 of the device).
+    pub(crate) fn slice_ns(&self, share: u64) -> u64 {
+        if self.group_latency_ns == 0 {
+            return self.group_slice_ns;
+        }
+        // A turn shorter than two idle waits would be spent waiting.
+        let least = (2 * self.group_idle_ns).max(MS);
+        let due = ((u128::from(self.group_latency_ns) * u128::from(share)) >> 20) as u64;
+        due.max(least).min(self.group_slice_ns)
+    }
+
+    /// Set one from text; the old value stays if it is refused.
+    pub(super) fn set(&mut self, name: &str, text: &str) -> Result<(), SetError> {
+        let tunable = tunable::find(TUNABLES, name).ok_or(SetError::Unknown)?;
+        let value = tunable.parse(text)?;
+        *self.place(name).ok_or(SetError::Unknown)? = value;
+        Ok(())
+    }
+
+    /// Where the setting `name` is stored.
+    pub(super) fn place(&mut self, name: &str) -> Option<&mut u64> {
+        Some(match name {
+            "group_idle" => &mut self.group_idle_ns,
+            "group_slice" => &mut self.group_slice_ns,
+            "group_latency" => &mut self.group_latency_ns,
+            "fairness" => &mut self.fairness,
+            "charge" => &mut self.charge,
+            _ => return None,
+        })
+    }
+}
