@@ -1,8 +1,11 @@
 //! The command line: what can be asked, with help and examples.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::trace::args::{CaptureArguments, ConvertArguments, InspectArguments, ReplayArguments};
 
 /// Compare block I/O schedulers on the jobs and disks you have.
 #[derive(Debug, Parser)]
@@ -14,8 +17,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 Examples:
   fairlift compare job.fio                          a fio job under noop, deadline and cfq
   fairlift compare -- --name=r --rw=randread --bs=4k --size=1g --direct=1
+  fairlift run -- iozone -s 64 -e -i 0              a program instead of a job
   fairlift devices sata7200-2009                    what the modelled disk is
   fairlift reproduce                                published measurements beside ours
+  fairlift inspect sda                              a blktrace: who, what, where the time went
+  fairlift replay sda --timing closed               the same I/O on another disk, under each scheduler
 
 Exit code: 0 done, 1 a published figure was not reproduced, 2 wrong input, 70 a fault in fairlift."
 )]
@@ -23,6 +29,20 @@ pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The arguments of this process. `--timing scaled 2` may be two words.
+pub fn parse() -> Arguments {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|command| command == "replay")
+        && let Some(at) = words.windows(2).position(|pair| pair[0] == "--timing" && pair[1] == "scaled")
+        && words.get(at + 2).and_then(|word| word.to_str()).is_some_and(|word| word.parse::<f64>().is_ok())
+    {
+        let factor = words.remove(at + 2);
+        words[at + 1].push("=");
+        words[at + 1].push(factor);
+    }
+    Arguments::parse_from(words)
 }
 
 /// What to do.
@@ -37,8 +57,9 @@ pub enum Command {
 Examples:
   fairlift devices                  all presets
   fairlift devices flash-kd         one of them, with every parameter
-  fairlift devices mine.toml        a device file of your own, checked")]
-    Devices(NameArguments),
+  fairlift devices mine.toml        a device file of your own, checked
+  fairlift devices import x.parv    a device file from DiskSim's files of a measured drive")]
+    Devices(DevicesArguments),
     /// List the schedulers, or show one with its tunables
     #[command(after_help = "\
 Examples:
@@ -50,6 +71,16 @@ Examples:
     Kernels,
     /// Run experiments and print published figures beside ours
     Reproduce(ReproduceArguments),
+    /// Replay a block trace under several schedulers
+    Replay(ReplayArguments),
+    /// Show who did what in a block trace, and where the time went
+    Inspect(InspectArguments),
+    /// Convert a block trace from one format to another
+    Convert(ConvertArguments),
+    /// Record the block I/O of this machine (Linux, as root)
+    Capture(CaptureArguments),
+    /// Replay a measured trace on modelled devices and score them
+    Validate(ValidateArguments),
 }
 
 /// A thing to show.
@@ -59,6 +90,101 @@ pub struct NameArguments {
     pub name: Option<String>,
 }
 
+/// `fairlift devices`.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct DevicesArguments {
+    /// Show this one
+    pub name: Option<String>,
+
+    /// What else to do.
+    #[command(subcommand)]
+    pub action: Option<DevicesAction>,
+}
+
+/// What else to do with devices.
+#[derive(Debug, Subcommand)]
+pub enum DevicesAction {
+    /// Make a device file from DiskSim's files of a measured drive
+    Import(ImportArguments),
+}
+
+/// `fairlift devices import`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  fairlift devices import atlas10k.parv --output atlas10k.toml
+  fairlift compare job.fio --device atlas10k.toml
+
+Give the system's file (.parv), where the bus stands, or the drive's own (.diskspecs). Layout (.model) and seek curve (.seek)
+are found through it. What cannot be taken over is a warning, and a note in the device file.")]
+pub struct ImportArguments {
+    /// DiskSim's .parv or .diskspecs file
+    pub file: PathBuf,
+
+    /// The drive, when the file describes several
+    #[arg(long, value_name = "NAME")]
+    pub disk: Option<String>,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `fairlift validate`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  fairlift validate atlas10k.toml --trace atlas10k.trace.xz
+  fairlift validate atlas10k.parv sata7200-2009 --trace atlas10k.trace.xz --plot cdf.svg
+  fairlift validate mine.toml --trace sda.blktrace.0 --timing open --output-format json
+
+The trace must have response times: DiskSim's validation traces, blktrace (issue to completion), MSR, SYSTOR '17 and others.
+The score is DiskSim's: the root mean square of the horizontal distance between the distributions of measured and simulated
+response times.")]
+pub struct ValidateArguments {
+    /// Devices: presets, device files, or DiskSim's .parv and .diskspecs files
+    #[arg(value_name = "DEVICE", required = true)]
+    pub devices: Vec<String>,
+
+    /// The measured trace; .gz, .xz, .zst and .bz2 are read directly
+    #[arg(long, value_name = "TRACE")]
+    pub trace: String,
+
+    /// The trace's format, if it is not found out
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
+
+    /// Skip faulty records
+    #[arg(long)]
+    pub keep_going: bool,
+
+    /// When requests come [default: closed if none comes before the one before it is done, else open]
+    #[arg(long, value_enum, value_name = "TIMING")]
+    pub timing: Option<TimingChoice>,
+
+    /// What to print; csv lists every request
+    #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
+    pub output_format: Format,
+
+    /// Draw the distributions to this file, .svg or .png
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// When requests of a trace come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TimingChoice {
+    /// As long after the completion before as in the trace
+    Closed,
+    /// At the recorded times
+    Open,
+}
+
 /// What to run on what.
 #[derive(Args, Debug)]
 pub struct WorkArguments {
@@ -66,9 +192,9 @@ pub struct WorkArguments {
     #[arg(value_name = "JOB")]
     pub jobs: Vec<String>,
 
-    /// fio's own options instead of a job file
-    #[arg(last = true, value_name = "FIO OPTIONS", allow_hyphen_values = true)]
-    pub fio: Vec<String>,
+    /// fio's own options instead of a job file, or programs: one word by word, or several, each in quotes
+    #[arg(last = true, value_name = "FIO OPTIONS|PROGRAM", allow_hyphen_values = true)]
+    pub behind: Vec<String>,
 
     /// Device: a preset (see 'fairlift devices') or a device file [default: sata7200-2009]
     #[arg(short, long, value_name = "NAME|FILE")]
@@ -90,9 +216,21 @@ pub struct WorkArguments {
     #[arg(long, value_name = "VERSION")]
     pub kernel: Option<String>,
 
+    /// File system on the device: raw, ext3, ext4 [default: ext4 for programs behind '--' that need files, else raw]
+    #[arg(long, value_name = "NAME")]
+    pub filesystem: Option<String>,
+
+    /// Mount options: data=ordered|writeback, barrier=0|1, size_mib=N
+    #[arg(long, value_name = "OPTIONS")]
+    pub mount: Option<String>,
+
     /// Files that are only written start out sparse, as fio of 2009 left them
     #[arg(long)]
     pub fresh_files: bool,
+
+    /// Say why it took as long as it did: each fsync by round trips, what the device's time went to, the slowest requests
+    #[arg(long)]
+    pub explain: bool,
 
     /// Simulate so many runs at a time [default: number of processors]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
@@ -101,6 +239,11 @@ pub struct WorkArguments {
     /// Refuse job files with options that fairlift would ignore
     #[arg(long)]
     pub strict: bool,
+
+    /// Write what the block layer did to this file, as a trace: .blktrace .bin .blkparse .iolog .csv .json (Perfetto); of
+    /// several runs each to its own, FILE's name with case and scheduler in it
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
 }
 
 /// `fairlift compare`.
@@ -111,7 +254,12 @@ Examples:
   fairlift compare readers.fio --device fc15k --scheduler deadline,cfq,cfq:slice_idle=0
   fairlift compare readers.fio --scheduler cfq@2.6.31,cfq@2.6.34 --runtime 60
   fairlift compare -- --name=r --rw=randread --bs=4k --size=1g --direct=1 --numjobs=4
+  fairlift compare --kernel 2.6.34 -- fs_mark -S 1 -D 100 -N 1000 -s 65536 -t 1 -w 4096
+  fairlift compare readers.fio -- 'fsync-tester -n 20' 'while :; do dd if=/dev/zero of=big bs=8M count=64; sync; rm big; done'
   fairlift compare experiments/demo-readers.toml --output-format json --output demo.json
+
+Behind '--': words that begin with a '-' are fio's options; a first word without a blank starts one program, word by word; else
+each word is a whole command line. One that ends in '&' or never ends is stopped when all others have ended.
 
 The best scheduler of each column is marked with *. 'device time' is the job's part of the time the device was busy.")]
 pub struct CompareArguments {
@@ -145,6 +293,7 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
 Examples:
   fairlift run readers.fio --scheduler deadline
   fairlift run readers.fio --scheduler cfq:slice_idle=0 --output-format json   fio's JSON, as fio writes it
+  fairlift run --device san-nvram --kernel 2.6.34 -- fs_mark -S 1 -D 100 -N 1000 -s 65536 -t 1 -w 4096
   fairlift run --device flash-kd -- --name=w --rw=randwrite --bs=4k --size=1g --direct=1 --iodepth=32 --ioengine=libaio")]
 pub struct RunArguments {
     /// What to run on what.
@@ -162,7 +311,7 @@ The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]..."
     )]
     pub scheduler: String,
 
-    /// What to print; 'table' is fio's report, 'json' fio's JSON
+    /// What to print; 'table' is fio's report and what the programs print, 'json' fio's JSON
     #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
     pub output_format: Format,
 
@@ -176,14 +325,15 @@ The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]..."
 #[command(after_help = "\
 Examples:
   fairlift reproduce                                  all experiments
-  fairlift reproduce v10-test2-vanilla                one, by name
+  fairlift reproduce goyal-test2-vanilla              one, by name
+  fairlift reproduce moyer                            a group: all whose names start with moyer-
   fairlift reproduce mine.toml                        one of your own
   fairlift reproduce --output docs/experiments.md     as a page
 
 Names are looked for in ./experiments, then among those compiled into the program. Exit code 1 means that a figure is not
 reproduced which the experiment does not list as known to differ.")]
 pub struct ReproduceArguments {
-    /// Experiments: names or scenario files; none means all
+    /// Experiments: names, groups (the part of a name before a dash) or scenario files; none means all
     #[arg(value_name = "NAME|FILE")]
     pub experiments: Vec<String>,
 
@@ -207,7 +357,7 @@ pub enum Format {
     Table,
     /// One object; the runs in fio's own schema
     Json,
-    /// One row per case, scheduler, job and direction
+    /// One row per case, scheduler, job and direction, and per program and figure
     Csv,
 }
 
@@ -222,7 +372,8 @@ pub enum PageFormat {
     Markdown,
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
+/// A number of threads.
+pub fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n @ 1..=1024) => Ok(n),
         _ => Err("1 to 1024 are possible".to_owned()),

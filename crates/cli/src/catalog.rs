@@ -6,7 +6,7 @@ use fairlift_core::elevator::{Descriptor, ELEVATORS};
 use fairlift_core::tunable::Tunable;
 use fairlift_sim::device::{DeviceSpec, PRESETS};
 use fairlift_sim::kernel::version::{DEFAULT, VERSIONS};
-use fairlift_sim::scheduler::{default_of, find_elevator, range_of};
+use fairlift_sim::scheduler::{NOMERGES, default_of, find_elevator, range_of};
 
 use crate::error::Failure;
 use crate::grid::{WIDTH, length, padded, wrapped};
@@ -64,6 +64,8 @@ fn scheduler(text: &str) -> Result<String, Failure> {
     for profile in found.profiles {
         out.push_str(&profile_block(found, profile));
     }
+    let name = NOMERGES.name;
+    let _ = writeln!(out, "\n{name} ({}): {}", range_of(&NOMERGES), NOMERGES.about);
     Ok(out)
 }
 

@@ -1,14 +1,14 @@
-//! The comparison for spreadsheets: one row per case, scheduler, job and direction.
+//! The comparison for spreadsheets: one row per case, scheduler, job and direction, and one per figure of a program.
 
 use std::fmt::Write as _;
 
-use fairlift_sim::result::{JobResult, RunResult};
+use fairlift_sim::result::{JobResult, ProgramResult, RunResult};
 use fairlift_sim::scenario::Scenario;
 use fairlift_sim::stats::Latency;
 
 const HEAD: &str = "case,scheduler,device,kernel,seed,job,group,processes,direction,bytes,ios,bandwidth_bytes_per_s,iops_per_s,\
 clat_mean_ns,clat_p50_ns,clat_p99_ns,clat_p999_ns,clat_max_ns,job_device_share,\
-run_bandwidth_bytes_per_s,run_device_busy_share,run_jain_index,run_simulated_s\n";
+run_bandwidth_bytes_per_s,run_device_busy_share,run_jain_index,run_simulated_s,metric,value,unit\n";
 
 /// Names of the directions, by their numbers.
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
@@ -21,6 +21,9 @@ pub fn csv(scenario: &Scenario, runs: &[Vec<RunResult>]) -> String {
             for job in run.jobs() {
                 job_rows(&mut out, &case.name, run, &job);
             }
+            for program in &run.programs {
+                program_rows(&mut out, &case.name, run, program);
+            }
         }
     }
     out
@@ -32,7 +35,7 @@ fn job_rows(out: &mut String, case: &str, run: &RunResult, job: &JobResult) {
         let words = [case, &run.scheduler, &run.device, &run.kernel].map(quoted).join(",");
         let _ = writeln!(
             out,
-            "{words},{},{},{},{},{direction},{bytes},{ios},{:.1},{:.3},{:.1},{},{},{},{},{:.6},{:.1},{:.6},{:.6},{:.6}",
+            "{words},{},{},{},{},{direction},{bytes},{ios},{:.1},{:.3},{:.1},{},{},{},{},{:.6},{:.1},{:.6},{:.6},{:.6},,,",
             run.seed,
             quoted(&job.name),
             job.group_id,
@@ -59,7 +62,26 @@ fn job_rows(out: &mut String, case: &str, run: &RunResult, job: &JobResult) {
     }
 }
 
-fn quoted(field: &str) -> String {
+/// A row for each figure: the columns of jobs stay empty, but for the program's name in `job`.
+fn program_rows(out: &mut String, case: &str, run: &RunResult, program: &ProgramResult) {
+    let words = [case, &run.scheduler, &run.device, &run.kernel].map(quoted).join(",");
+    for figure in &program.figures {
+        let _ = writeln!(
+            out,
+            "{words},{},{},,,,,,,,,,,,,,,{:.6},,{:.6},{},{},{}",
+            run.seed,
+            quoted(&program.name),
+            run.busy(),
+            run.duration_ns as f64 / 1e9,
+            figure.metric.name,
+            figure.value,
+            quoted(figure.metric.unit),
+        );
+    }
+}
+
+/// A field, in quotes where it needs them.
+pub fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {

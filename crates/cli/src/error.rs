@@ -5,6 +5,7 @@ use std::io::Write as _;
 
 use fairlift_fio::{Diagnostic, Refused, Severity, Source};
 use fairlift_sim::lab::LabError;
+use fairlift_sim::program::ProgramError;
 use fairlift_sim::scenario::{RunFailure, ScenarioError};
 use fairlift_sim::scheduler::SchedulerError;
 
@@ -54,6 +55,11 @@ impl Failure {
         Failure { code: crate::INTERNAL_ERROR, ..Failure::new(message) }
     }
 
+    /// What is wrong, in one sentence.
+    pub fn message(&self) -> String {
+        self.remarks.first().map_or_else(String::new, |remark| remark.message.clone())
+    }
+
     /// The same, saying where.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> Failure {
@@ -94,6 +100,19 @@ impl Failure {
     pub fn of_scenario(error: &ScenarioError) -> Failure {
         let mut failure = Failure::new(error.message.trim_end()).at(&error.place);
         failure.remarks.extend(error.remarks.iter().map(|d| Remark { warning: false, ..Remark::of(d, &[]) }));
+        failure
+    }
+
+    /// A program that does not understand its command line.
+    pub fn of_program(error: &ProgramError, command: &str) -> Failure {
+        let name = if error.program.is_empty() { String::new() } else { format!("{}: ", error.program) };
+        let mut failure = Failure::new(format!("{name}{}", error.message)).at(format!("command '{command}'"));
+        if let Some(nearest) = &error.nearest {
+            failure = failure.help(format!("did you mean '{nearest}'?"));
+        }
+        if !error.allowed.is_empty() {
+            failure = failure.help(format!("allowed: {}", error.allowed));
+        }
         failure
     }
 
@@ -143,6 +162,13 @@ impl Failure {
 pub fn warn_of_jobs(diagnostics: &[Diagnostic], sources: &[Source]) {
     let remarks = diagnostics.iter().map(|d| Remark::of(d, sources)).collect();
     Failure { code: 0, remarks }.print();
+}
+
+/// Print a remark on standard error: not wrong, but good to know.
+pub fn note(message: &str) {
+    let stderr = std::io::stderr();
+    let style = Style::of(&stderr);
+    let _ = writeln!(stderr.lock(), "{}: {}", style.bold("note"), printable(message));
 }
 
 /// Print a warning.

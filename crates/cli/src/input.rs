@@ -13,6 +13,7 @@ use fairlift_sim::scheduler::{SchedulerSpec, find_elevator, nearest};
 use crate::args::WorkArguments;
 use crate::error::{Failure, warn_of_jobs};
 use crate::output::reason;
+use crate::programs::{self, Behind};
 
 const DEVICE: &str = "sata7200-2009";
 const SCHEDULERS: [&str; 3] = ["noop", "deadline", "cfq"];
@@ -21,29 +22,37 @@ const RUNTIME_US_MAX: u64 = 86_400_000_000;
 
 /// What is to be run, checked, with its warnings printed. `schedulers` empty: the scenario's own, or all.
 pub fn scenario(work: &WorkArguments, schedulers: &[String]) -> Result<Scenario, Failure> {
-    let mut scenario = match (&work.jobs[..], &work.fio[..]) {
-        ([], []) => {
+    let behind = Behind::of(&work.behind);
+    let mut scenario = match (&work.jobs[..], &behind) {
+        ([], Behind::Nothing) => {
             return Err(Failure::new("nothing to run")
                 .help("name a fio job file, '-' for standard input, or a scenario (.toml)")
-                .help("or give fio's own options behind '--': -- --name=r --rw=randread --size=1g"));
+                .help("or give fio's own options behind '--': -- --name=r --rw=randread --size=1g")
+                .help("or a program: -- fs_mark -S 1 -D 100 -N 1000 -s 65536 -t 1 -w 4096"));
         }
-        ([], options) => of_command_line(options, work.strict)?,
-        ([file], []) if file.ends_with(".toml") => of_scenario_file(file, work.strict)?,
-        (files, []) => of_job_files(files, work.strict)?,
-        _ => {
+        ([], Behind::FioOptions(options)) => of_command_line(options, work.strict)?,
+        ([], Behind::Programs(commands)) => of_jobs(Parsed::default(), &[], &commands.join(", "))?,
+        (_, Behind::FioOptions(_)) => {
             return Err(Failure::new("both job files and fio options behind '--'")
                 .help("put the options into the job file, or leave the file away"));
         }
+        ([file], _) if file.ends_with(".toml") => of_scenario_file(file, work.strict)?,
+        (files, _) => of_job_files(files, work.strict)?,
     };
+    if let Behind::Programs(commands) = &behind {
+        programs::add(&mut scenario, commands)?;
+    }
+    let programs_added = matches!(behind, Behind::Programs(_));
+    programs::mount(&mut scenario, work.filesystem.as_deref(), work.mount.as_deref(), programs_added)?;
     if let Some(name) = &work.device {
-        scenario.device =
-            DeviceSpec::load(name).map_err(|e| Failure::new(e.message.clone()).at(device_place(&e)))?;
+        scenario.device = device(name)?;
     }
     if let Some(name) = &work.kernel {
         scenario.rules = kernel(name)?.clone();
     }
     scenario.seed = work.seed.unwrap_or(scenario.seed);
     scenario.fresh_files |= work.fresh_files;
+    scenario.explain = work.explain;
     if let Some(text) = &work.runtime {
         scenario.runtime_ns = Some(runtime_us(text)? * 1000);
     }
@@ -52,6 +61,11 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String]) -> Result<Scenario,
         set(&mut scenario, setting)?;
     }
     Ok(scenario)
+}
+
+/// The device called `name`, or described in the file of that name.
+pub fn device(name: &str) -> Result<DeviceSpec, Failure> {
+    DeviceSpec::load(name).map_err(|e| Failure::new(e.message.clone()).at(device_place(&e)))
 }
 
 fn device_place(error: &fairlift_sim::device::SpecError) -> String {
@@ -115,8 +129,15 @@ fn of_jobs(parsed: Parsed, sources: &[Source], name: &str) -> Result<Scenario, F
         name: String::new(),
         jobs: parsed.jobs,
         programs: Vec::new(),
+        replaying: None,
+        device: None,
         global_options: parsed.global_options,
     };
+    Ok(Scenario { warnings: parsed.warnings, ..blank(name, vec![case])? })
+}
+
+/// A scenario of these cases with everything else as it is by default.
+pub fn blank(name: &str, cases: Vec<Case>) -> Result<Scenario, Failure> {
     Ok(Scenario {
         name: name.to_owned(),
         title: name.to_owned(),
@@ -129,10 +150,11 @@ fn of_jobs(parsed: Parsed, sources: &[Source], name: &str) -> Result<Scenario, F
         seed: 1,
         runtime_ns: None,
         fresh_files: false,
+        explain: false,
         groups: Vec::new(),
-        cases: vec![case],
+        cases,
         published: Vec::new(),
-        warnings: parsed.warnings,
+        warnings: Vec::new(),
     })
 }
 
@@ -201,7 +223,7 @@ fn runtime_us(text: &str) -> Result<u64, Failure> {
 }
 
 /// Put the schedulers asked for into the scenario; those it has are read again for the kernel it now has.
-fn choose(scenario: &mut Scenario, asked: &[String]) -> Result<(), Failure> {
+pub fn choose(scenario: &mut Scenario, asked: &[String]) -> Result<(), Failure> {
     let profile = scenario.rules.profile;
     let texts: Vec<String> = match (asked, &scenario.schedulers[..]) {
         ([], []) => SCHEDULERS.iter().map(ToString::to_string).collect(),
@@ -223,7 +245,7 @@ fn choose(scenario: &mut Scenario, asked: &[String]) -> Result<(), Failure> {
 }
 
 /// Apply `SCHEDULER.TUNABLE=VALUE`.
-fn set(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
+pub fn set(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
     let fail = |message: String| Failure::new(message).at("--set");
     if setting.starts_with("group.") {
         return Err(fail(format!("'{setting}': groups cannot be set yet"))

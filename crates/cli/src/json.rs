@@ -1,17 +1,21 @@
 //! The comparison for programs: every run with fio's own report in it.
 
+use fairlift_sim::anatomy::Anatomy;
 use fairlift_sim::engine::Outcome;
-use fairlift_sim::result::RunResult;
+use fairlift_sim::result::{ProgramResult, RunResult};
 use fairlift_sim::scenario::{Case, Scenario};
 use serde::Serialize;
 
 use crate::fio_json::{self, Report};
+use crate::trace::replay::About;
 
 #[derive(Serialize)]
-struct Comparison {
+struct Comparison<'a> {
     #[serde(rename = "fairlift version")]
     version: &'static str,
     title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay: Option<&'a About>,
     runs: Vec<Run>,
 }
 
@@ -30,6 +34,9 @@ struct Run {
     jain_device_time: f64,
     job_device_time: Vec<DeviceTime>,
     fio: Report,
+    programs: Vec<Program>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Anatomy>,
     block: Block,
 }
 
@@ -40,6 +47,28 @@ struct DeviceTime {
     processes: u32,
     device_time_ns: u64,
     share: f64,
+}
+
+/// What a program printed and measured.
+#[derive(Serialize)]
+struct Program {
+    name: String,
+    command: String,
+    background: bool,
+    /// It was stopped when all others had ended.
+    stopped: bool,
+    started_ns: u64,
+    ended_ns: u64,
+    figures: Vec<Figure>,
+    /// In the original's format.
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Figure {
+    name: &'static str,
+    value: f64,
+    unit: &'static str,
 }
 
 #[derive(Serialize)]
@@ -62,20 +91,67 @@ struct Block {
 
 /// All runs as one object.
 pub fn comparison(scenario: &Scenario, runs: &[Vec<RunResult>]) -> String {
-    let by_case = scenario.cases.iter().zip(runs);
-    let runs = by_case.flat_map(|(case, runs)| runs.iter().map(move |run| Run::of(case, run))).collect();
-    text(&Comparison { version: env!("CARGO_PKG_VERSION"), title: scenario.title.clone(), runs })
+    compared(scenario, runs, None)
 }
 
-/// fio's own report of one run.
+/// The same of a trace, with what is known of it.
+pub fn replay(scenario: &Scenario, runs: &[Vec<RunResult>], about: &About) -> String {
+    compared(scenario, runs, Some(about))
+}
+
+fn compared(scenario: &Scenario, runs: &[Vec<RunResult>], replay: Option<&About>) -> String {
+    let by_case = scenario.cases.iter().zip(runs);
+    let runs = by_case.flat_map(|(case, runs)| runs.iter().map(move |run| Run::of(case, run))).collect();
+    text(&Comparison { version: env!("CARGO_PKG_VERSION"), title: scenario.title.clone(), replay, runs })
+}
+
+/// fio's own report of one run; what fio has no place for stands beside its keys, as `fairlift`.
 pub fn fio(case: &Case, run: &RunResult) -> String {
-    text(&fio_json::report(case, run))
+    let programs: Vec<Program> = run.programs.iter().map(Program::of).collect();
+    let explain = run.explanation.clone();
+    let fairlift = (!programs.is_empty() || explain.is_some()).then_some(Beside { programs, explain });
+    text(&WithMore { fio: fio_json::report(case, run), fairlift })
+}
+
+#[derive(Serialize)]
+struct WithMore {
+    #[serde(flatten)]
+    fio: Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fairlift: Option<Beside>,
+}
+
+#[derive(Serialize)]
+struct Beside {
+    programs: Vec<Program>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Anatomy>,
 }
 
 /// An object, indented, with a final newline.
 pub fn text(value: &impl Serialize) -> String {
     // Neither maps with keys that are not text nor numbers JSON lacks occur in these types.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
+
+impl Program {
+    fn of(program: &ProgramResult) -> Program {
+        let figure = |f: &fairlift_sim::program::Figure| Figure {
+            name: f.metric.name,
+            value: f.value,
+            unit: f.metric.unit,
+        };
+        Program {
+            name: program.name.clone(),
+            command: program.command.clone(),
+            background: program.background,
+            stopped: program.stopped,
+            started_ns: program.started_ns,
+            ended_ns: program.ended_ns,
+            figures: program.figures.iter().map(figure).collect(),
+            text: program.text.clone(),
+        }
+    }
 }
 
 impl Run {
@@ -102,6 +178,8 @@ impl Run {
             jain_device_time: run.jain_device_time(),
             job_device_time: run.jobs().iter().map(device_time).collect(),
             fio: fio_json::report(case, run),
+            programs: run.programs.iter().map(Program::of).collect(),
+            explain: run.explanation.clone(),
             block: Block {
                 bios: block.bios,
                 merges: block.merged,

@@ -4,26 +4,31 @@ mod args;
 mod catalog;
 mod csv;
 mod error;
+mod explain;
 mod fio_json;
 mod grid;
+mod import;
 mod input;
 mod json;
 mod number;
 mod output;
+mod program_table;
+mod programs;
 mod progress;
 mod report;
 mod reproduce;
 mod style;
 mod table;
+mod trace;
+mod validate;
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use args::{Arguments, Command, CompareArguments, Format, RunArguments};
+use args::{Arguments, Command, CompareArguments, DevicesAction, Format, RunArguments};
 use error::Failure;
 use fairlift_sim::result::RunResult;
-use fairlift_sim::scenario::{Scenario, run_all};
+use fairlift_sim::scenario::{Scenario, run_all_recorded};
 use output::Output;
 use progress::Bar;
 
@@ -36,7 +41,7 @@ fn main() -> ExitCode {
             "fairlift: internal error: {fault}\nThis is a fault in fairlift; please report it with the command line."
         );
     }));
-    match std::panic::catch_unwind(|| run(Arguments::parse())) {
+    match std::panic::catch_unwind(|| run(args::parse())) {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => {
             failure.print();
@@ -50,10 +55,18 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match arguments.command {
         Command::Compare(arguments) => compare(&arguments)?,
         Command::Run(arguments) => run_one(&arguments)?,
-        Command::Devices(arguments) => output::print(&catalog::devices(arguments.name.as_deref())?)?,
+        Command::Devices(arguments) => match arguments.action {
+            Some(DevicesAction::Import(arguments)) => import::import(&arguments)?,
+            None => output::print(&catalog::devices(arguments.name.as_deref())?)?,
+        },
+        Command::Validate(arguments) => validate::validate(&arguments)?,
         Command::Schedulers(arguments) => output::print(&catalog::schedulers(arguments.name.as_deref())?)?,
         Command::Kernels => output::print(&catalog::kernels())?,
         Command::Reproduce(arguments) => return reproduce::reproduce(&arguments),
+        Command::Replay(arguments) => trace::replay::replay(&arguments)?,
+        Command::Inspect(arguments) => trace::inspect::inspect(&arguments)?,
+        Command::Convert(arguments) => trace::convert::convert(&arguments)?,
+        Command::Capture(arguments) => return trace::capture::capture(&arguments),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -61,7 +74,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let output = Output::open(arguments.output.as_deref())?;
     let scenario = input::scenario(&arguments.work, &arguments.scheduler)?;
-    let runs = simulate(&scenario, arguments.work.threads)?;
+    let runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
     let text = match arguments.output_format {
         Format::Table => table::table(&scenario, &runs, output.style()),
         Format::Json => json::comparison(&scenario, &runs),
@@ -82,9 +95,9 @@ fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
         let remedy = "fairlift compare --output-format json lists every case";
         return Err(Failure::new("a scenario of several cases does not fit into one fio report").help(remedy));
     }
-    let runs = simulate(&scenario, arguments.work.threads)?;
+    let runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
     let text = match arguments.output_format {
-        Format::Table => report::report(&scenario, &runs),
+        Format::Table => report::report(&scenario, &runs, output.style()),
         Format::Json => json::fio(&scenario.cases[0], &runs[0][0]),
         Format::Csv => csv::csv(&scenario, &runs),
     };
@@ -92,11 +105,18 @@ fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
 }
 
 /// All runs of the scenario, by case and scheduler, with a progress bar.
-fn simulate(scenario: &Scenario, threads: Option<usize>) -> Result<Vec<Vec<RunResult>>, Failure> {
+fn simulate(
+    scenario: &Scenario,
+    threads: Option<usize>,
+    trace: Option<&Path>,
+) -> Result<Vec<Vec<RunResult>>, Failure> {
+    let recorders = trace::record::Traces::new(scenario, trace)?;
     let bar = Bar::new(scenario, "");
-    let runs = run_all(scenario, progress::threads(threads), &bar).map_err(|e| Failure::of_run(&e));
+    let threads = progress::threads(threads);
+    let runs = run_all_recorded(scenario, threads, &bar, &recorders).map_err(|e| Failure::of_run(&e));
     bar.finish();
     let runs = runs?;
+    recorders.finish()?;
     for run in runs.iter().flatten() {
         if run.outcome == fairlift_sim::engine::Outcome::TimeLimit {
             error::warn(&format!("{}: ended after a simulated day, before the jobs did", run.scheduler));

@@ -60,6 +60,23 @@ impl Output {
         }
     }
 
+    /// To write to it bit by bit; [`Output::publish`] follows.
+    pub fn stream(&self) -> io::Result<Box<dyn Write + Send>> {
+        Ok(match self {
+            Output::Stdout => Box::new(io::stdout()),
+            Output::File(pending) => Box::new(pending.file.try_clone()?),
+            Output::Special(_, file) => Box::new(file.try_clone()?),
+        })
+    }
+
+    /// All was written to its stream.
+    pub fn publish(self) -> io::Result<()> {
+        match self {
+            Output::File(mut pending) => pending.publish(&[]),
+            Output::Stdout | Output::Special(..) => Ok(()),
+        }
+    }
+
     /// Write all of it.
     pub fn write(self, text: &str) -> Result<(), Failure> {
         let fail = |path: &Path, e: io::Error| {

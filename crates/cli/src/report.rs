@@ -6,22 +6,24 @@
 use std::fmt::Write as _;
 
 use fairlift_fio::Job;
-use fairlift_sim::result::{JobResult, RunResult, Transfer};
+use fairlift_sim::result::{JobResult, ProgramResult, RunResult, Transfer};
 use fairlift_sim::scenario::Scenario;
 use fairlift_sim::stats::{Latency, Moments};
 
+use crate::explain::explanation;
 use crate::fio_json::{
     PERCENTILES, Spread, batch_range, full_samples, latency_shares, milliseconds, per_second,
     submitted_at_once,
 };
 use crate::number::count;
+use crate::style::Style;
 
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 /// fio puts no more latency ranges on a line.
 const RANGES_PER_LINE: usize = 5;
 
 /// A scenario's only scheduler, case by case.
-pub fn report(scenario: &Scenario, runs: &[Vec<RunResult>]) -> String {
+pub fn report(scenario: &Scenario, runs: &[Vec<RunResult>], style: Style) -> String {
     let mut out = String::new();
     for (case, runs) in scenario.cases.iter().zip(runs) {
         if !case.name.is_empty() {
@@ -29,21 +31,54 @@ pub fn report(scenario: &Scenario, runs: &[Vec<RunResult>]) -> String {
         }
         case.jobs.iter().for_each(|job| started(&mut out, job));
         let version = env!("CARGO_PKG_VERSION");
-        let _ = writeln!(out, "fairlift-{version}, simulating fio-3.33 on Linux {}", scenario.rules.version);
+        let fio = if case.jobs.is_empty() { "" } else { "simulating fio-3.33 on " };
+        let _ = writeln!(out, "fairlift-{version}, {fio}Linux {}", scenario.rules.version);
         for run in runs {
-            let processes = count(run.processes.len() as u64, "process", "processes");
-            let _ = writeln!(out, "Starting {processes} under {} on {}\n", run.scheduler, run.device);
+            let _ = writeln!(out, "Starting {} under {} on {}\n", starting(run), run.scheduler, run.device);
             for result in run.reported() {
                 let batch = submitted_at_once(case, &result);
                 job(&mut out, &result, &run.reported(), batch);
             }
-            groups(&mut out, run);
+            if !run.processes.is_empty() {
+                groups(&mut out, run);
+                out.push('\n');
+            }
+            run.programs.iter().for_each(|result| program(&mut out, result));
             disk(&mut out, run);
+            if run.explanation.is_some() {
+                out.push('\n');
+                out.push_str(&explanation(run, style));
+            }
         }
         out.push('\n');
     }
     out.pop();
     out
+}
+
+/// What starts: `2 processes`, `1 program`.
+fn starting(run: &RunResult) -> String {
+    let processes = count(run.processes.len() as u64, "process", "processes");
+    let programs = count(run.programs.len() as u64, "program", "programs");
+    match (run.processes.is_empty(), run.programs.is_empty()) {
+        (_, true) => processes,
+        (true, false) => programs,
+        (false, false) => format!("{processes} and {programs}"),
+    }
+}
+
+/// A program's command line, as at a prompt, and what it printed.
+fn program(out: &mut String, program: &ProgramResult) {
+    let background = if program.background { " &" } else { "" };
+    let _ = writeln!(out, "$ {}{background}", program.command);
+    out.push_str(&program.text);
+    if !program.text.is_empty() && !program.text.ends_with('\n') {
+        out.push('\n');
+    }
+    if program.stopped {
+        let _ = writeln!(out, "[{}: stopped at {:.3} s]", program.name, program.ended_ns as f64 / 1e9);
+    }
+    out.push('\n');
 }
 
 fn started(out: &mut String, job: &Job) {
@@ -246,7 +281,7 @@ fn disk(out: &mut String, run: &RunResult) {
     let ticks = block.ticks_ns.map(|ns| ns / 1_000_000);
     let _ = writeln!(
         out,
-        "\nDisk stats (read/write):\n  {}: ios={}/{}, merge={}/{}, ticks={}/{}, in_queue={}, util={:.2}%",
+        "Disk stats (read/write):\n  {}: ios={}/{}, merge={}/{}, ticks={}/{}, in_queue={}, util={:.2}%",
         run.device,
         block.requests[0],
         block.requests[1] + block.requests[2],

@@ -3,19 +3,22 @@
 use std::fmt::Write as _;
 
 use fairlift_fio::Job;
+use fairlift_sim::kernel::Filesystem;
 use fairlift_sim::result::{JobResult, RunResult, Transfer};
 use fairlift_sim::scenario::{Case, Scenario};
 use fairlift_sim::stats::Latency;
 
+use crate::explain::explanation;
 use crate::grid::WIDTH;
 use crate::grid::{Cell, Grid, best, length, number, word, wrapped};
 use crate::number::{bytes, count, seconds, short};
+use crate::program_table;
 use crate::style::Style;
 
 /// Names of the directions, by their numbers.
 const DIRECTIONS: [&str; 3] = ["reads", "writes", "trims"];
 /// Shown where there is nothing to show.
-const NOTHING: &str = "-";
+pub const NOTHING: &str = "-";
 
 /// The whole comparison: a head, then a block per case.
 pub fn table(scenario: &Scenario, runs: &[Vec<RunResult>], style: Style) -> String {
@@ -29,6 +32,10 @@ pub fn table(scenario: &Scenario, runs: &[Vec<RunResult>], style: Style) -> Stri
         }
         out.push('\n');
         out.push_str(&block(case, runs, &units, style));
+        for run in runs.iter().filter(|run| run.explanation.is_some()) {
+            out.push('\n');
+            out.push_str(&explanation(run, style));
+        }
     }
     out
 }
@@ -44,11 +51,15 @@ fn head(scenario: &Scenario, runs: &[Vec<RunResult>], style: Style) -> String {
     for line in wrapped(&scenario.title, WIDTH) {
         let _ = writeln!(out, "{}", style.bold(&line));
     }
+    let filesystem = match scenario.filesystem {
+        Filesystem::Raw => String::new(),
+        mounted => format!(" with {}", mounted.name()),
+    };
+    let own: Vec<&str> = scenario.cases.iter().filter_map(|c| Some(c.device.as_ref()?.name())).collect();
+    let device = if own.is_empty() { scenario.device.name().to_owned() } else { own.join(" and ") };
     let facts = format!(
-        "device {}, Linux {}, seed {}; {simulated} simulated",
-        scenario.device.name(),
-        scenario.rules.version,
-        scenario.seed
+        "device {device}{filesystem}, Linux {}, seed {}; {simulated} simulated",
+        scenario.rules.version, scenario.seed
     );
     for line in wrapped(&facts, WIDTH) {
         out.push_str(&line);
@@ -82,6 +93,28 @@ impl Units {
 fn block(case: &Case, runs: &[RunResult], units: &Units, style: Style) -> String {
     let names: Vec<String> = runs.iter().map(|r| format!("  {}", r.scheduler)).collect();
     let first = names.iter().map(|n| length(n)).max().unwrap_or(0);
+    let blocks = [
+        if runs.iter().any(|r| !r.processes.is_empty()) {
+            jobs(case, runs, &names, units, style, first)
+        } else {
+            String::new()
+        },
+        program_table::programs(runs, &names, style, first),
+        totals(runs, &names, units, style, first),
+    ];
+    let blocks: Vec<String> = blocks.into_iter().filter(|block| !block.is_empty()).collect();
+    blocks.join("\n")
+}
+
+/// The fio jobs, a paragraph each.
+fn jobs(
+    case: &Case,
+    runs: &[RunResult],
+    names: &[String],
+    units: &Units,
+    style: Style,
+    first: usize,
+) -> String {
     let mut grid = Grid::default();
     let (bandwidth, latency) = (units.bandwidth.1, units.latency.1);
     let heads = ["", "bandwidth", "IOPS", "", "", "", "", "", "device"].map(word).into();
@@ -90,14 +123,9 @@ fn block(case: &Case, runs: &[RunResult], units: &Units, style: Style) -> String
     let jobs: Vec<Vec<JobResult>> = runs.iter().map(RunResult::jobs).collect();
     for index in 0..jobs.first().map_or(0, Vec::len) {
         let column: Vec<&JobResult> = jobs.iter().filter_map(|j| j.get(index)).collect();
-        job_rows(&mut grid, case, runs, &names, &column, units, style);
+        job_rows(&mut grid, case, runs, names, &column, units, style);
     }
-    let mut out = grid.render(style, first);
-    if runs.iter().any(|r| !r.processes.is_empty()) {
-        out.push('\n');
-        out.push_str(&totals(runs, &names, units, style, first));
-    }
-    out
+    grid.render(style, first)
 }
 
 /// The rows of one job: each direction it moved data in, and its fsyncs.
@@ -187,6 +215,19 @@ fn latency_columns(latencies: &[&Latency], units: &Units) -> Vec<Vec<Cell>> {
 /// One line per scheduler over all jobs.
 fn totals(runs: &[RunResult], names: &[String], units: &Units, style: Style, first: usize) -> String {
     let mut grid = Grid::default();
+    let busy = runs.iter().map(|r| number(format!("{:.1}", 100.0 * r.busy()))).collect();
+    let simulated = runs.iter().map(|r| number(short(r.duration_ns as f64 / 1e9))).collect();
+    if runs.iter().all(|r| r.processes.is_empty()) {
+        // Only programs: their I/O is not counted call by call.
+        let moved = |direction: usize| {
+            runs.iter().map(|r| number(short(r.block.sectors[direction] as f64 / 2048.0))).collect()
+        };
+        grid.row(["", "device", "reads", "writes", "simulated"].map(word).into());
+        grid.row(["", "busy %", "MiB", "MiB", "s"].map(word).into());
+        grid.text(style.bold("device"));
+        rows_of(&mut grid, names, &[busy, moved(0), moved(1), simulated]);
+        return grid.render(style, first);
+    }
     grid.row(["", "bandwidth", "IOPS", "device", "Jain index of", "simulated"].map(word).into());
     grid.row(["", units.bandwidth.1, "1/s", "busy %", "device time", "s"].map(word).into());
     let processes = runs.first().map_or(0, |r| r.processes.len()) as u64;
@@ -195,25 +236,28 @@ fn totals(runs: &[RunResult], names: &[String], units: &Units, style: Style, fir
     let figures = [
         marked(runs, Best::Highest, |r| Some(r.bandwidth() / units.bandwidth.0)),
         marked(runs, Best::Highest, |r| Some(r.iops())),
-        runs.iter().map(|r| number(format!("{:.1}", 100.0 * r.busy()))).collect(),
+        busy,
         jain,
-        runs.iter().map(|r| number(short(r.duration_ns as f64 / 1e9))).collect(),
+        simulated,
     ];
     rows_of(&mut grid, names, &figures);
     grid.render(style, first)
 }
 
 /// Columns to rows.
-fn rows_of(grid: &mut Grid, names: &[String], figures: &[Vec<Cell>]) {
+pub fn rows_of(grid: &mut Grid, names: &[String], figures: &[Vec<Cell>]) {
     for (i, name) in names.iter().enumerate() {
         let cells = figures.iter().filter_map(|column| column.get(i).cloned());
         grid.row(std::iter::once(word(name.clone())).chain(cells).collect());
     }
 }
 
+/// Which value of a column is the best.
 #[derive(Clone, Copy)]
-enum Best {
+pub enum Best {
+    /// The highest.
     Highest,
+    /// The lowest.
     Lowest,
 }
 
@@ -222,7 +266,7 @@ fn marked<T>(of: &[T], rule: Best, figure: impl Fn(&T) -> Option<f64>) -> Vec<Ce
 }
 
 /// A column with its best value marked, unless all look the same.
-fn marked_as<T>(
+pub fn marked_as<T>(
     of: &[T],
     rule: Best,
     figure: impl Fn(&T) -> Option<f64>,

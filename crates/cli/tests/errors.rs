@@ -211,8 +211,8 @@ fn a_scenario_and_other_files() {
 #[test]
 fn unknown_experiment() {
     let folder = Folder::new();
-    let complaint = folder.run("reproduce v10-flat-seqraed").complaint();
-    assert!(complaint.contains("did you mean 'v10-flat-seqread'?"), "{complaint}");
+    let complaint = folder.run("reproduce goyal-flat-seqraed").complaint();
+    assert!(complaint.contains("did you mean 'goyal-flat-seqread'?"), "{complaint}");
 }
 
 #[test]

@@ -94,6 +94,7 @@ struct Run {
     jain_device_time: f64,
     job_device_time: Vec<DeviceTime>,
     fio: Report,
+    programs: Vec<Value>,
     block: BTreeMap<String, f64>,
 }
 

@@ -102,13 +102,13 @@ fn a_page_names_the_command_that_wrote_it() {
 #[test]
 fn experiments_are_found_in_the_folder_first_and_in_the_program_else() {
     let folder = Folder::new();
-    let away = folder.run("reproduce v10-flat-randread --output-format json");
+    let away = folder.run("reproduce goyal-flat-randread --output-format json");
     assert!(away.code <= 1, "{}", away.stderr);
-    assert!(away.stdout.contains("\"name\": \"v10-flat-randread\""));
+    assert!(away.stdout.contains("\"name\": \"goyal-flat-randread\""));
     std::fs::create_dir(folder.path().join("experiments")).unwrap();
     let text = experiment(1.0, 0.2, "compare = \"at-least\"");
-    std::fs::write(folder.path().join("experiments/v10-flat-randread.toml"), text).unwrap();
-    let here = folder.run("reproduce v10-flat-randread").ok();
+    std::fs::write(folder.path().join("experiments/goyal-flat-randread.toml"), text).unwrap();
+    let here = folder.run("reproduce goyal-flat-randread").ok();
     assert!(here.contains("A reader"), "{here}");
     let all = folder.run("reproduce").ok();
     assert!(all.contains("1 better than published"), "{all}");

@@ -194,3 +194,12 @@ fn wait_for_needs_an_earlier_job() {
     assert!(read("[one]\nsize=1m\n[b]\nsize=1m\nwait_for=one\n").is_ok());
     assert!(errors("[one]\nsize=1m\n[b]\nsize=1m\nwait_for=onr\n")[0].ends_with("did you mean 'one'?"));
 }
+
+#[test]
+fn options_without_effect_say_so() {
+    let job = "[a]\nrw=write\nsize=1m\nioengine=libaio\niodepth=8\nrate=2m\nrate_min=1m\nserialize_overlap=1\niodepth_batch_complete_max=4\n";
+    let warned: Vec<String> = read(job).unwrap().warnings.into_iter().map(|w| w.word).collect();
+    assert_eq!(warned, ["iodepth_batch_complete_max", "serialize_overlap", "rate_min"].map(str::to_owned));
+    let without_depth = "[a]\nrw=write\nsize=1m\nserialize_overlap=1\niodepth_batch_complete_max=4\n";
+    assert_eq!(read(without_depth).unwrap().warnings, [], "one I/O at a time: they change nothing");
+}

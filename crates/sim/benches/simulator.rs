@@ -90,6 +90,7 @@ fn main() {
             seed: 1,
             runtime_ns: None,
             fresh_files: false,
+            explain: false,
         };
         let measure = || {
             let start = cpu_ns();

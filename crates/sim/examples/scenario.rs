@@ -1,4 +1,4 @@
-//! Run a scenario file and print one line per process: `cargo run --release -p fairlift-sim --example scenario -- FILE`.
+//! Run a scenario file and print a line per job and the figures and output of each program: `cargo run --release -p fairlift-sim --example scenario -- FILE`.
 
 use fairlift_sim::scenario::{load, run_all};
 
@@ -33,6 +33,14 @@ fn main() {
                     clat.max_ns() as f64 / 1e6,
                     run.device_share(&job)
                 );
+            }
+            for program in &run.programs {
+                println!("    {}: {}", program.name, program.command);
+                for figure in &program.figures {
+                    let (name, value, unit) = (figure.metric.name, figure.value, figure.metric.unit);
+                    println!("        {name} {value:.4} {unit}");
+                }
+                program.text.lines().for_each(|line| println!("        | {line}"));
             }
         }
     }

@@ -7,6 +7,7 @@ use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
 use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, Request, RequestId};
 
+use crate::anatomy::{Anatomy, Cause, Recorder, is_plugged};
 use crate::device::{Command, Completion, Device};
 use crate::engine::{OpId, TaskId};
 
@@ -87,6 +88,9 @@ pub enum TraceKind {
     Queued,
     /// A bio came in and joined a request (Q and M).
     Merged,
+    /// A bio came in, there is no request slot, and its task sleeps until there is one (Q and S). The bio comes in once more
+    /// when it gets one.
+    Waits,
     /// A request went to the device (D).
     Issued,
     /// A request is done (C).
@@ -117,6 +121,7 @@ pub struct BlockLayer {
     /// The task of each context, by slot.
     task_of: Vec<Option<TaskId>>,
     trace: Option<Vec<TraceEvent>>,
+    recorder: Option<Box<Recorder>>,
     /// Since when the busy time is not charged to anybody yet.
     charged_until: u64,
     last_change: u64,
@@ -143,6 +148,7 @@ impl BlockLayer {
             finished: Vec::new(),
             task_of: vec![None; config.contexts_max + 1],
             trace: None,
+            recorder: None,
             charged_until: 0,
             last_change: 0,
         }
@@ -171,6 +177,25 @@ impl BlockLayer {
     /// What happened since the trace was started or last taken.
     pub fn take_trace(&mut self) -> Vec<TraceEvent> {
         self.trace.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    pub(crate) fn start_anatomy(&mut self) {
+        self.recorder = Some(Box::new(Recorder::new()));
+    }
+
+    pub(crate) fn take_anatomy(&mut self, now: u64) -> Option<Anatomy> {
+        self.recorder.take().map(|recorder| recorder.finish(now))
+    }
+
+    /// Who wants to know why things take time, if anybody.
+    #[inline]
+    pub(crate) fn recorder(&mut self) -> Option<&mut Recorder> {
+        self.recorder.as_deref_mut()
+    }
+
+    /// How many events of the trace were not taken yet.
+    pub(crate) fn traced(&self) -> usize {
+        self.trace.as_ref().map_or(0, Vec::len)
     }
 
     fn trace_bio(&mut self, kind: TraceKind, bio: &Bio, task: TaskId, at_ns: u64) {
@@ -227,6 +252,9 @@ impl BlockLayer {
         operation.left -= 1;
         if operation.left == 0 {
             self.done.push_back(Done { op, owner: operation.owner, at_ns: now });
+            if let Some(recorder) = &mut self.recorder {
+                recorder.op_done(op, None);
+            }
         }
     }
 
@@ -243,6 +271,7 @@ impl BlockLayer {
         self.account(now);
         let bio = Bio { cookie: u64::from(op.0), ..bio };
         let answer = if again { self.queue.resubmit(bio, now) } else { self.queue.submit(bio, now) };
+        self.record_bio(answer, op, &bio, task, now);
         match answer {
             Submitted::Queued(_) | Submitted::Held => {
                 self.trace_bio(TraceKind::Queued, &bio, task, now);
@@ -259,6 +288,9 @@ impl BlockLayer {
             Submitted::Full => {
                 let line = self.waiting_line(usize::from(bio.is_sync()));
                 self.waiting[line].push_back(task);
+                if !again {
+                    self.trace_bio(TraceKind::Waits, &bio, task, now);
+                }
                 return false;
             }
             Submitted::NoRoom => {
@@ -275,6 +307,18 @@ impl BlockLayer {
             self.pump(now);
         }
         true
+    }
+
+    fn record_bio(&mut self, answer: Submitted, op: OpId, bio: &Bio, task: TaskId, now: u64) {
+        let Some(recorder) = &mut self.recorder else { return };
+        let requests = self.queue.requests();
+        match answer {
+            Submitted::Queued(rq) => recorder.queued(rq, op, task, is_plugged(&requests[rq], bio), now),
+            Submitted::Merged(rq) => recorder.merged(rq, op, task),
+            Submitted::Full => recorder.full(task, now),
+            Submitted::Done | Submitted::Refused(_) => {}
+        }
+        recorder.look_at_plugs(requests, now);
     }
 
     /// Tasks that wait for a request slot, requests that are not done, and operations that nobody collected: all zero once
@@ -301,6 +345,9 @@ impl BlockLayer {
 
     pub(crate) fn close_plug(&mut self, context: ContextId, now: u64) {
         self.queue.close_plug(context, now);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.look_at_plugs(self.queue.requests(), now);
+        }
         self.wake_waiters();
         self.dirty = true;
     }
@@ -314,21 +361,45 @@ impl BlockLayer {
         }
         self.dirty = false;
         self.timer = None;
+        let mut idle = false;
         while self.in_device < self.depth {
             match self.queue.dispatch(now) {
                 Dispatch::Issue(rq) => self.issue(rq, now),
                 Dispatch::Idle { until } => {
                     self.timer = Some(until.max(now + 1));
+                    idle = true;
                     break;
                 }
                 Dispatch::Empty => break,
             }
         }
+        if self.recorder.is_some() {
+            self.record_state(idle, now);
+        }
+    }
+
+    /// What queue and device are doing now; `idle`: the queue wants to be asked later.
+    fn record_state(&mut self, idle: bool, now: u64) {
+        let plugged = idle && self.queue.is_plugged(now);
+        let idled_for = if idle && !plugged { self.queue.idling_for() } else { None };
+        let held = self.in_device == 0 && self.queue.pending() > 0;
+        let waiting = match (plugged, idled_for) {
+            (true, _) => Some(Cause::Plugged),
+            (_, Some(context)) => Some(Cause::Idling(self.task_of[context.index()])),
+            _ => held.then_some(Cause::Held),
+        };
+        let Some(recorder) = &mut self.recorder else { return };
+        let queue = &self.queue;
+        let oldest = || queue.requests().iter().map(|(_, r)| r.start_ns).min().unwrap_or(u64::MAX);
+        recorder.queue_state(self.in_device > 0, waiting, now, oldest);
     }
 
     fn issue(&mut self, rq: RequestId, now: u64) {
         let request = self.queue.requests()[rq];
         self.trace_request(TraceKind::Issued, &request, now);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.issued(rq, &request, self.task_of[request.context.index()], now);
+        }
         debug_assert_eq!(request.state, RequestState::Issued);
         let command = Command {
             tag: rq.index() as u32,
@@ -372,6 +443,9 @@ impl BlockLayer {
         self.dirty = true;
         let request = self.queue.requests()[rq];
         self.trace_request(TraceKind::Completed, &request, now);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.completed(rq, &request, self.task_of[request.context.index()], now);
+        }
         let busy = now - self.charged_until.min(now);
         self.charged_until = now;
         self.stats.busy_ns += busy;
@@ -382,13 +456,16 @@ impl BlockLayer {
             self.stats.ticks_ns[usize::from(request.op != Op::Read)] += now - request.start_ns.min(now);
         }
         let mut queue_done = std::mem::take(&mut self.done);
-        let ops = &mut self.ops;
+        let (ops, recorder) = (&mut self.ops, &mut self.recorder);
         self.queue.complete(rq, now, |cookie| {
             let op = OpId(cookie as u32);
             let operation = &mut ops[cookie as usize];
             operation.left -= 1;
             if operation.left == 0 {
                 queue_done.push_back(Done { op, owner: operation.owner, at_ns: now });
+                if let Some(recorder) = recorder {
+                    recorder.op_done(op, Some((rq, request.op)));
+                }
             }
         });
         self.done = queue_done;

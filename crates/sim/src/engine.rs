@@ -14,11 +14,15 @@ use std::task::{Context as PollContext, Poll, Waker};
 
 use fairlift_core::{ContextId, IoPrio};
 
+use serde::Serialize;
+
+use crate::anatomy::{Anatomy, Call, Cause, Recorder, Step, Why};
 use crate::block::BlockLayer;
 use crate::kernel::{FileId, Kernel, Layout, NoSpace};
+use crate::recording::Recording;
 
 /// A simulated task (a thread of a program or of the kernel).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct TaskId(pub(crate) usize);
 
 /// Everything but the tasks' code: what a poll may touch.
@@ -111,12 +115,18 @@ impl Machine {
         });
         self.programs_left += usize::from(program);
         self.wake(task);
+        if let Some(recorder) = self.block.recorder() {
+            recorder.named(task, &self.tasks[task.0].name);
+        }
         task
     }
 
     /// Call a task something (`comm`), for traces.
     pub fn set_name(&mut self, task: TaskId, name: &str) {
         name.clone_into(&mut self.tasks[task.0].name);
+        if let Some(recorder) = self.block.recorder() {
+            recorder.named(task, name);
+        }
     }
 
     /// What a task is called.
@@ -127,6 +137,17 @@ impl Machine {
     /// The block layer, to start and take its trace.
     pub fn block_mut(&mut self) -> &mut BlockLayer {
         &mut self.block
+    }
+
+    /// Record from now on why requests and calls take as long as they do.
+    pub fn start_anatomy(&mut self) {
+        self.block.start_anatomy();
+    }
+
+    /// What was recorded, if it was.
+    pub fn take_anatomy(&mut self) -> Option<Anatomy> {
+        let now = self.now;
+        self.block.take_anatomy(now)
     }
 
     /// A file that is there, written out, before the run.
@@ -164,14 +185,21 @@ impl Machine {
     /// Tell tasks and page cache what the block layer finished, and who may try again for a slot.
     fn deliver(&mut self) {
         while let Some(done) = self.block.pop_done() {
+            let ended_by = self.block.recorder().and_then(Recorder::next_done);
             match done.owner {
                 crate::block::Owner::Task(task) => {
+                    if let Some(recorder) = self.block.recorder() {
+                        recorder.woken(task, ended_by);
+                    }
                     self.tasks[task.0].completions.push_back(OpDone { op: done.op, at_ns: done.at_ns });
                     self.wake(task);
                 }
                 crate::block::Owner::Pages(io) => {
                     self.block.forget_op(done.op);
                     for task in self.kernel.pages_done(io) {
+                        if let Some(recorder) = self.block.recorder() {
+                            recorder.woken(task, ended_by);
+                        }
                         self.wake(task);
                     }
                 }
@@ -217,7 +245,11 @@ impl std::fmt::Debug for Born {
 pub struct Simulation {
     machine: Rc<RefCell<Machine>>,
     programs: Vec<Option<Program>>,
+    recording: Option<Recording>,
 }
+
+/// Events of the block layer that are kept before a recording gets them.
+const RECORDED_AT_ONCE: usize = 4096;
 
 /// Why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -244,7 +276,28 @@ impl Simulation {
             block,
             kernel,
         };
-        Simulation { machine: Rc::new(RefCell::new(machine)), programs: Vec::new() }
+        Simulation { machine: Rc::new(RefCell::new(machine)), programs: Vec::new(), recording: None }
+    }
+
+    /// Write down from now on what happens in the block layer.
+    pub fn record(&mut self, recording: Recording) {
+        self.machine.borrow_mut().block.start_trace();
+        self.recording = Some(recording);
+    }
+
+    /// The recording, complete up to now.
+    pub fn take_recording(&mut self) -> Option<Recording> {
+        self.write_down();
+        self.recording.take()
+    }
+
+    /// Give the recording what happened since the last time.
+    fn write_down(&mut self) {
+        let Some(recording) = &mut self.recording else { return };
+        let mut machine = self.machine.borrow_mut();
+        for event in machine.block.take_trace() {
+            recording.event(&event, event.task.map_or("", |task| machine.name_of(task)));
+        }
     }
 
     /// Start a program's task; the run lasts until all of these ended. Its code gets the [`Sys`] with which it calls the
@@ -284,6 +337,9 @@ impl Simulation {
         loop {
             self.run_ready(&mut poll);
             rounds = rounds.wrapping_add(1);
+            if self.recording.is_some() && self.machine.borrow().block.traced() >= RECORDED_AT_ONCE {
+                self.write_down();
+            }
             let mut machine = self.machine.borrow_mut();
             if rounds.is_multiple_of(8192) {
                 progress(machine.now);
@@ -374,8 +430,14 @@ impl Sys {
         P: FnOnce(Sys) -> F,
         F: Future<Output = ()> + 'static,
     {
-        let is_program = self.machine.borrow().tasks[self.task.0].program;
-        let task = self.machine.borrow_mut().add_task(ioprio, is_program);
+        let task = {
+            let mut machine = self.machine.borrow_mut();
+            let parent = &machine.tasks[self.task.0];
+            let (is_program, name) = (parent.program, parent.name.clone());
+            let task = machine.add_task(ioprio, is_program);
+            machine.set_name(task, &name);
+            task
+        };
         let sys = Sys { machine: Rc::clone(&self.machine), task };
         let program = Born(Box::pin(program(sys)));
         self.machine.borrow_mut().born.push(program);
@@ -384,7 +446,7 @@ impl Sys {
 
     /// Wait until a task ended.
     pub async fn join(&self, task: TaskId) {
-        self.wait(|machine, caller| {
+        self.wait(Why::Because(Cause::Task(Some(task))), |machine, caller| {
             let other = &mut machine.tasks[task.0];
             if !other.ended {
                 other.joining.push(caller);
@@ -396,36 +458,85 @@ impl Sys {
 
     /// Sleep until the clock shows `at` nanoseconds.
     pub async fn sleep_until(&self, at: u64) {
+        self.pause_until(at, Why::Because(Cause::Sleep)).await;
+    }
+
+    /// Sleep for `ns` nanoseconds.
+    pub async fn sleep(&self, ns: u64) {
+        self.pause(ns, Why::Because(Cause::Sleep)).await;
+    }
+
+    /// Not go on until `at`, and why.
+    pub(crate) async fn pause_until(&self, at: u64, why: Why) {
         let mut armed = false;
-        std::future::poll_fn(|_| {
-            let mut machine = self.machine.borrow_mut();
+        self.wait(why, |machine, task| {
             if machine.now >= at {
-                return Poll::Ready(());
+                return Some(());
             }
             if !armed {
                 armed = true;
-                machine.wake_at(at, self.task);
+                machine.wake_at(at, task);
             }
-            Poll::Pending
+            None
         })
         .await;
     }
 
-    /// Sleep, or compute, for `ns` nanoseconds.
-    pub async fn sleep(&self, ns: u64) {
+    /// Not go on for `ns` nanoseconds, and why.
+    pub(crate) async fn pause(&self, ns: u64, why: Why) {
         if ns > 0 {
             let at = self.now() + ns;
-            self.sleep_until(at).await;
+            self.pause_until(at, why).await;
         }
     }
 
-    /// Wait until `ready` answers; it is asked at every wake-up of this task and may leave the task with somebody to wake.
-    pub(crate) async fn wait<R>(&self, mut ready: impl FnMut(&mut Machine, TaskId) -> Option<R>) -> R {
-        std::future::poll_fn(|_| match ready(&mut self.machine.borrow_mut(), self.task) {
-            Some(answer) => Poll::Ready(answer),
-            None => Poll::Pending,
+    /// Compute for `ns` nanoseconds.
+    pub(crate) async fn compute(&self, ns: u64) {
+        self.pause(ns, Why::CPU).await;
+    }
+
+    /// Wait until `ready` answers; it is asked at every wake-up of this task and may leave the task with somebody to wake. `why` is
+    /// for the record.
+    pub(crate) async fn wait<R>(
+        &self,
+        why: Why,
+        mut ready: impl FnMut(&mut Machine, TaskId) -> Option<R>,
+    ) -> R {
+        std::future::poll_fn(|_| {
+            let machine = &mut *self.machine.borrow_mut();
+            let answer = ready(machine, self.task);
+            if let Some(recorder) = machine.block.recorder() {
+                match &answer {
+                    Some(_) => recorder.resumes(self.task, machine.now),
+                    None => recorder.pends(self.task, why, machine.now),
+                }
+            }
+            answer.map_or(Poll::Pending, Poll::Ready)
         })
         .await
+    }
+
+    /// For the record: what follows belongs to this step of a call or commit.
+    pub(crate) fn step(&self, step: Step) {
+        if let Some(recorder) = self.machine.borrow_mut().block.recorder() {
+            recorder.step(self.task, step);
+        }
+    }
+
+    /// For the record: a call begins that waits for the disk.
+    pub(crate) fn begin_call(&self, call: Call) {
+        let machine = &mut *self.machine.borrow_mut();
+        if let Some(recorder) = machine.block.recorder() {
+            recorder.begin_call(self.task, call, machine.now);
+        }
+    }
+
+    /// For the record: the call that began last ends.
+    pub(crate) fn end_call(&self) {
+        let machine = &mut *self.machine.borrow_mut();
+        if let Some(recorder) = machine.block.recorder() {
+            recorder.end_call(self.task, machine.now);
+        }
     }
 }
 
@@ -462,7 +573,7 @@ impl Signal {
 
     /// Wait until it is raised.
     pub async fn wait(&self, sys: &Sys) {
-        sys.wait(|_, task| {
+        sys.wait(Why::Because(Cause::Task(None)), |_, task| {
             let mut state = self.0.borrow_mut();
             if state.raised {
                 return Some(());

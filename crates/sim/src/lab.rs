@@ -1,6 +1,7 @@
 //! One run of the lab: fio jobs and programs on a device under a scheduler.
 
 use std::fmt;
+use std::sync::Arc;
 
 use fairlift_fio::{Job, expand};
 
@@ -9,7 +10,9 @@ use crate::device::DeviceSpec;
 use crate::engine::{Outcome, Simulation};
 use crate::kernel::{self, Filesystem, Kernel, Memory, Rules};
 use crate::program::fio::{self, SetupError};
+use crate::program::replay::{self, Replay, Timing};
 use crate::program::{self, ProgramSpec};
+use crate::recording::Recording;
 use crate::result::RunResult;
 use crate::scheduler::SchedulerSpec;
 
@@ -41,6 +44,17 @@ pub struct Setup<'a> {
     pub runtime_ns: Option<u64>,
     /// See [`fio::Options::fresh_files`].
     pub fresh_files: bool,
+    /// Record why requests and calls take as long as they do ([`crate::anatomy`]).
+    pub explain: bool,
+}
+
+/// A trace to replay, and when its I/Os are submitted.
+#[derive(Clone, Debug)]
+pub struct Replaying {
+    /// The trace.
+    pub trace: Arc<Replay>,
+    /// When.
+    pub timing: Timing,
 }
 
 /// Why a run did not come to an end.
@@ -99,24 +113,49 @@ impl From<SetupError> for LabError {
 /// # Errors
 /// When the jobs do not fit the device.
 pub fn run(setup: &Setup<'_>, progress: &mut dyn FnMut(u64)) -> Result<RunResult, LabError> {
-    if setup.jobs.is_empty() && setup.programs.iter().all(|p| p.background) {
+    run_with(setup, None, &mut None, progress)
+}
+
+/// Run it beside the replay of a trace, and write down in `recording` what happens in the block layer.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    setup: &Setup<'_>,
+    replaying: Option<&Replaying>,
+    recording: &mut Option<Recording>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<RunResult, LabError> {
+    let traced = replaying.map_or(0, |replaying| replaying.trace.processes.len());
+    if setup.jobs.is_empty() && setup.programs.iter().all(|p| p.background) && traced == 0 {
         return Err(LabError::NoJobs);
     }
     let jobs = with_runtime(setup.jobs, setup.runtime_ns);
     let expansion = expand(&jobs, setup.seed);
     let device = setup.device.build(setup.seed);
     let program_tasks: usize = setup.programs.iter().map(|p| p.program.tasks()).sum();
-    let contexts = expansion.processes.len() + program_tasks + DAEMONS;
-    let config = setup.rules.queue_config(device.limits(), contexts);
+    let contexts = expansion.processes.len() + program_tasks + traced + DAEMONS;
+    let mut config = setup.rules.queue_config(device.limits(), contexts);
+    config.nomerges = setup.scheduler.nomerges(setup.rules);
     let elevator = setup.scheduler.build(&config.elevator(), setup.rules.profile);
     let kernel = Kernel::new(setup.rules.clone(), setup.memory, setup.filesystem, device.limits().sectors);
     let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);
+    if setup.explain {
+        simulation.with_machine(crate::engine::Machine::start_anatomy);
+    }
+    if let Some(recording) = recording.take() {
+        simulation.record(recording);
+    }
     kernel::start_daemons(&mut simulation);
     let options = fio::Options { fresh_files: setup.fresh_files, entropy: setup.seed };
     let results = fio::spawn(&mut simulation, &jobs, &expansion, &options)?;
     let programs = program::spawn(&mut simulation, setup.programs, setup.seed)
         .map_err(|space| SetupError::NoSpace { job: "programs".to_owned(), space })?;
-    let outcome = simulation.run(LIMIT_NS, progress);
+    let replayed = replaying.map(|r| replay::spawn(&mut simulation, &r.trace, r.timing));
+    // A trace may last for weeks; it ends by itself.
+    let limit_ns = if replaying.is_some() { u64::MAX } else { LIMIT_NS };
+    let outcome = simulation.run(limit_ns, progress);
+    *recording = simulation.take_recording();
     let (duration_ns, block, device_busy_ns) =
         simulation.with_machine(|m| (m.now(), m.block.stats().clone(), m.block.device().busy_ns()));
     match outcome {
@@ -135,12 +174,13 @@ pub fn run(setup: &Setup<'_>, progress: &mut dyn FnMut(u64)) -> Result<RunResult
         device: setup.device.name().to_owned(),
         kernel: setup.rules.version.to_owned(),
         seed: setup.seed,
-        processes: results.collect(&simulation),
+        processes: [results.collect(&simulation), replayed.map_or_else(Vec::new, |r| r.collect())].concat(),
         programs,
         block,
         duration_ns,
         device_busy_ns,
         outcome,
+        explanation: simulation.with_machine(crate::engine::Machine::take_anatomy),
     })
 }
 

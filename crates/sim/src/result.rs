@@ -1,7 +1,9 @@
 //! What a run found out.
 
+use crate::anatomy::Anatomy;
 use crate::block::BlockStats;
 use crate::engine::Outcome;
+use crate::program::Figure;
 use crate::stats::{Latency, Moments, jain};
 
 /// Length of a bandwidth sample, nanoseconds (fio's `bwavgtime`).
@@ -164,8 +166,8 @@ pub struct ProgramResult {
     pub ended_ns: u64,
     /// What it printed, in the original's format.
     pub text: String,
-    /// Its figures: name, value, unit.
-    pub metrics: Vec<(String, f64, &'static str)>,
+    /// Its figures.
+    pub figures: Vec<Figure>,
     /// The system call that ended it before its time.
     pub error: Option<String>,
 }
@@ -173,7 +175,7 @@ pub struct ProgramResult {
 impl ProgramResult {
     /// A figure by its name.
     pub fn metric(&self, name: &str) -> Option<f64> {
-        self.metrics.iter().find(|(n, ..)| n == name).map(|(_, value, _)| *value)
+        self.figures.iter().find(|f| f.metric.name == name).map(|f| f.value)
     }
 }
 
@@ -200,6 +202,8 @@ pub struct RunResult {
     pub device_busy_ns: u64,
     /// How it ended.
     pub outcome: Outcome,
+    /// Why things took as long as they did, if that was asked for.
+    pub explanation: Option<Anatomy>,
 }
 
 impl RunResult {

@@ -1,10 +1,23 @@
-//! Which elevator, in which profile, with which settings: `cfq@2.6.34:slice_idle=0:quantum=8`.
+//! Which elevator, in which profile, with which settings: `cfq@2.6.34:slice_idle=0:quantum=8`. One setting is not the elevator's
+//! but the request queue's and goes with all of them: `nomerges` (`queue/nomerges`: 0, 1 or 2).
 
 use std::fmt;
 
 use fairlift_core::Elevator;
 use fairlift_core::elevator::{self, Config, Descriptor};
+use fairlift_core::queue::NoMerges;
 use fairlift_core::tunable::{self, SetError, Tunable, Unit};
+
+use crate::kernel::Rules;
+
+/// `queue/nomerges`; what the levels mean: [`NoMerges`].
+pub static NOMERGES: Tunable = Tunable::new(
+    "nomerges",
+    Unit::Number,
+    (0, 2),
+    0,
+    "do not look for merges: 1 beyond the last request, 2 at all (of the request queue, with every scheduler)",
+);
 
 /// An elevator as somebody asked for it.
 #[derive(Clone)]
@@ -13,11 +26,14 @@ pub struct SchedulerSpec {
     /// `None`: what the kernel version implies.
     profile: Option<&'static str>,
     settings: Vec<(&'static str, String)>,
+    /// Level of `queue/nomerges`, if it was set.
+    nomerges: Option<u64>,
 }
 
 impl PartialEq for SchedulerSpec {
     fn eq(&self, other: &SchedulerSpec) -> bool {
-        (self.name(), self.profile, &self.settings) == (other.name(), other.profile, &other.settings)
+        let parts = |spec: &SchedulerSpec| (spec.name(), spec.profile, spec.nomerges);
+        parts(self) == parts(other) && self.settings == other.settings
     }
 }
 
@@ -60,7 +76,7 @@ impl std::error::Error for SchedulerError {}
 impl SchedulerSpec {
     /// An elevator with its default settings: a built-in one, or one of your own that the lab has never heard of.
     pub const fn of(descriptor: &'static Descriptor) -> SchedulerSpec {
-        SchedulerSpec { descriptor, profile: None, settings: Vec::new() }
+        SchedulerSpec { descriptor, profile: None, settings: Vec::new(), nomerges: None }
     }
 
     /// Read `NAME[@PROFILE][:TUNABLE=VALUE]...` for a kernel whose elevators default to the profile `implied`.
@@ -91,13 +107,18 @@ impl SchedulerSpec {
     /// # Errors
     /// Unknown tunable, or a value it does not take.
     pub fn set(&mut self, tunable: &str, value: &str, implied: &str) -> Result<(), SchedulerError> {
+        if tunable == NOMERGES.name {
+            let level = NOMERGES.parse(value).map_err(|e| refused(self.name(), &NOMERGES, value, e))?;
+            self.nomerges = Some(level);
+            return Ok(());
+        }
         let list = (self.descriptor.tunables)(self.profile.unwrap_or(implied));
         let Some(found) = tunable::find(list, tunable) else {
             return Err(SchedulerError {
                 word: tunable.to_owned(),
                 message: format!("{} has no tunable '{tunable}'", self.name()),
-                allowed: if list.is_empty() { "none".to_owned() } else { names(list.iter().map(|t| t.name)) },
-                nearest: nearest(tunable, list.iter().map(|t| t.name)),
+                allowed: names(list.iter().chain([&NOMERGES]).map(|t| t.name)),
+                nearest: nearest(tunable, list.iter().chain([&NOMERGES]).map(|t| t.name)),
             });
         };
         found.parse(value).map_err(|e| refused(self.name(), found, value, e))?;
@@ -114,6 +135,14 @@ impl SchedulerSpec {
     /// Its description.
     pub fn descriptor(&self) -> &'static Descriptor {
         self.descriptor
+    }
+
+    /// How much to look for merges; `rules` may not know level 2.
+    pub fn nomerges(&self, rules: &Rules) -> NoMerges {
+        match NoMerges::from_sysfs(self.nomerges.unwrap_or(NOMERGES.default)) {
+            NoMerges::All if !rules.nomerges_all => NoMerges::Simple,
+            level => level,
+        }
     }
 
     /// Build it for a kernel whose elevators default to `profile`.
@@ -135,6 +164,9 @@ impl fmt::Display for SchedulerSpec {
         }
         for (name, value) in &self.settings {
             write!(f, ":{name}={value}")?;
+        }
+        if let Some(level) = self.nomerges {
+            write!(f, ":{}={level}", NOMERGES.name)?;
         }
         Ok(())
     }

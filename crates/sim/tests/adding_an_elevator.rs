@@ -38,6 +38,7 @@ fn run(scheduler: &SchedulerSpec, device: &DeviceSpec, jobs: &[Job]) -> RunResul
         seed: 1,
         runtime_ns: None,
         fresh_files: false,
+        explain: false,
     };
     lab::run(&setup, &mut |_| {}).unwrap()
 }

@@ -22,6 +22,7 @@ fn run_on(device: &str, programs: &[ProgramSpec]) -> Result<RunResult, LabError>
         seed: 1,
         runtime_ns: None,
         fresh_files: false,
+        explain: false,
     };
     lab::run(&setup, &mut |_| {})
 }
@@ -277,7 +278,7 @@ fn programs_and_jobs_mix_and_the_background_stops() {
             "the run ends with the last in the foreground"
         );
     }
-    let cells = |row: usize| scenario.published[row].cells(|_| results[0].get(1));
+    let cells = |row: usize| scenario.published[row].cells(|_, _| results[0].get(1));
     assert_eq!(cells(0)[0].verdict, Verdict::Reproduced);
     assert_eq!(cells(1)[0].verdict, Verdict::NotReproduced);
 }

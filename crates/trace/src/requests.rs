@@ -89,6 +89,8 @@ pub struct Bio {
     pub op: Op,
     /// How.
     pub flags: Flags,
+    /// A running number; the parts of a split keep that of the whole.
+    pub number: u64,
     /// The second part of a split. Old kernels queue it once more.
     is_remainder: bool,
 }
@@ -112,6 +114,7 @@ impl Bio {
             cpu: event.cpu,
             op: event.op,
             flags: event.flags,
+            number: 0,
             is_remainder: false,
         }
     }
@@ -134,6 +137,8 @@ impl Bio {
 /// What a tracker has to tell.
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {
+    /// A bio arrived: it was queued, or, in a trace without queue events, inserted or issued.
+    Arrived(&'a Bio),
     /// An interval ended, of so many ns.
     Interval(Interval, u64, &'a Bio),
     /// One bio became two; this is the second.
@@ -150,6 +155,8 @@ pub struct Tracker {
     /// Oldest first; names bios that may be gone.
     ages: VecDeque<(Device, u64, u64)>,
     next: u64,
+    /// Bios that arrived.
+    opened: u64,
     limit: usize,
     forgotten: u64,
     /// Queue events were seen. Traces without them are followed from insertion or issue on.
@@ -171,6 +178,7 @@ impl Tracker {
             bios: BTreeMap::new(),
             ages: VecDeque::new(),
             next: 0,
+            opened: 0,
             limit,
             forgotten: 0,
             has_queue: false,
@@ -196,7 +204,7 @@ impl Tracker {
                 self.has_queue = true;
                 match self.at(event).filter(|bio| bio.is_remainder && bio.allocated_ns.is_none()) {
                     Some(bio) => bio.is_remainder = false,
-                    None => self.open_bio(event),
+                    None => self.open_bio(event, &mut tell),
                 }
             }
             Action::Split { to } => {
@@ -221,7 +229,7 @@ impl Tracker {
             }
             Action::Insert => {
                 if !self.has_queue {
-                    self.open_bio(event);
+                    self.open_bio(event, &mut tell);
                 }
                 if let Some(bio) = self.at(event) {
                     bio.inserted_ns = Some(now);
@@ -239,7 +247,7 @@ impl Tracker {
             Action::Issue if event.bytes > 0 => {
                 self.find(event);
                 if self.found.is_empty() && !self.has_queue {
-                    self.open_bio(event);
+                    self.open_bio(event, &mut tell);
                     self.find(event);
                 }
                 for key in &self.found {
@@ -269,8 +277,11 @@ impl Tracker {
         }
     }
 
-    fn open_bio(&mut self, event: &Event) {
-        self.insert(Bio::of(event, None));
+    fn open_bio(&mut self, event: &Event, tell: &mut impl FnMut(Step<'_>)) {
+        let bio = Bio { number: self.opened, ..Bio::of(event, None) };
+        self.opened += 1;
+        tell(Step::Arrived(&bio));
+        self.insert(bio);
     }
 
     fn insert(&mut self, bio: Bio) {

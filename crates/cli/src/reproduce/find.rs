@@ -14,16 +14,26 @@ use crate::input;
 const EMBEDDED: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 const FOLDER: &str = "experiments";
 
-/// The scenarios called for; without names all that have published figures.
+/// The scenarios called for: by name, by path, or by group (`moyer` for all `moyer-…`); without names all. Of those not
+/// called by their own name only the ones with published figures.
 pub fn scenarios(names: &[String]) -> Result<Vec<Scenario>, Failure> {
-    let all = names.is_empty();
-    let names = if all { known() } else { names.to_vec() };
+    let known = known();
+    let mut wanted: Vec<(&String, bool)> = Vec::new();
+    for name in names {
+        match group(&known, name).as_slice() {
+            [] => wanted.push((name, true)),
+            members => wanted.extend(members.iter().map(|member| (*member, false))),
+        }
+    }
+    if names.is_empty() {
+        wanted = known.iter().map(|name| (name, false)).collect();
+    }
     let mut scenarios = Vec::new();
-    for name in &names {
+    for (name, by_name) in wanted {
         let scenario = load(name)?;
         if !scenario.published.is_empty() {
             scenarios.push(scenario);
-        } else if !all {
+        } else if by_name {
             return Err(Failure::new(format!("'{name}' has no published figures to compare with"))
                 .help(format!("'fairlift compare {FOLDER}/{name}' runs it", name = file_name(name))));
         }
@@ -32,6 +42,12 @@ pub fn scenarios(names: &[String]) -> Result<Vec<Scenario>, Failure> {
         return Err(Failure::new("there are no experiments").help("name a scenario file"));
     }
     Ok(scenarios)
+}
+
+/// The members of a group: experiments whose names start with its name and a dash. An experiment is no group.
+fn group<'a>(known: &'a [String], name: &str) -> Vec<&'a String> {
+    let is_member = |known: &&String| known.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+    if known.iter().any(|k| k == name) { Vec::new() } else { known.iter().filter(is_member).collect() }
 }
 
 fn load(name: &str) -> Result<Scenario, Failure> {
@@ -107,6 +123,16 @@ fn is_scenario(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_group_is_what_starts_with_its_name_and_a_dash() {
+        let known = ["a", "a-b", "goyal-test2", "goyal-x", "moyer-x", "moyers"].map(String::from);
+        assert_eq!(group(&known, "moyer"), ["moyer-x"]);
+        assert_eq!(group(&known, "goyal"), ["goyal-test2", "goyal-x"]);
+        assert!(group(&known, "a").is_empty(), "an experiment of that name comes first");
+        assert!(group(&known, "goyal-x").is_empty());
+        assert!(group(&known, "").is_empty());
+    }
 
     #[test]
     fn every_embedded_experiment_can_be_read_without_its_folder() {

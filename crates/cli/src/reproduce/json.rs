@@ -1,6 +1,6 @@
 //! Experiments for programs.
 
-use fairlift_sim::scenario::{Compare, Metric};
+use fairlift_sim::scenario::{Accept, Compare, Metric};
 use serde::Serialize;
 
 use super::{Experiment, Status, Summary, ratio};
@@ -29,10 +29,37 @@ struct PageRow<'a> {
     job: &'a str,
     metric: Metric,
     unit: &'static str,
-    compare: Compare,
-    tolerance: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over: Option<&'a str>,
+    #[serde(flatten)]
+    limits: Limits,
     source: &'a str,
     cells: Vec<PageCell<'a>>,
+}
+
+/// Which figures count.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Limits {
+    Tolerance { compare: Compare, tolerance: f64 },
+    Range { accept: Range },
+}
+
+/// From here to there; `null`: no limit.
+#[derive(Serialize)]
+struct Range {
+    min: Option<f64>,
+    max: Option<f64>,
+}
+
+impl Limits {
+    fn of(accept: Accept) -> Limits {
+        let limit = |bound: f64| Some(bound).filter(|b| b.is_finite());
+        match accept {
+            Accept::Tolerance(compare, tolerance) => Limits::Tolerance { compare, tolerance },
+            Accept::Range(min, max) => Limits::Range { accept: Range { min: limit(min), max: limit(max) } },
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -77,9 +104,9 @@ fn page_row(row: &super::Row) -> PageRow<'_> {
         scheduler: &p.scheduler,
         job: &p.job,
         metric: p.metric,
-        unit: p.metric.unit(),
-        compare: p.compare,
-        tolerance: p.tolerance,
+        unit: p.unit(),
+        over: p.over.as_deref(),
+        limits: Limits::of(p.accept),
         source: &p.source,
         cells: cells.collect(),
     }

@@ -33,14 +33,12 @@ pub(super) fn page(experiments: &[Experiment], summary: &Summary, names: &[Strin
 
 fn table(out: &mut String, row: &Row) {
     let p = &row.published;
-    let unit = p.metric.unit();
-    let _ =
-        writeln!(out, "\n`{}`, {}: {} ({}).", p.scheduler, plain(&p.job), p.metric.label(), tolerance(row));
+    let unit = if p.unit().is_empty() { String::new() } else { format!(", {}", p.unit()) };
+    let _ = writeln!(out, "\n`{}`, {}: {} ({}).", p.scheduler, plain(&p.job), p.label(), tolerance(row));
     if !p.source.is_empty() {
         let _ = writeln!(out, "Source: {}.", plain(p.source.trim_end_matches('.')));
     }
-    let _ =
-        writeln!(out, "\n| case | published, {unit} | ours, {unit} | ratio | |\n|---|---:|---:|---:|---|");
+    let _ = writeln!(out, "\n| case | published{unit} | ours{unit} | ratio | |\n|---|---:|---:|---:|---|");
     for cell in &row.cells {
         let why = cell.why.as_deref().unwrap_or_default();
         let verdict = match Status::of(cell) {

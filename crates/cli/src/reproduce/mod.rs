@@ -151,10 +151,7 @@ fn judged(scenario: &Scenario, runs: &[Vec<RunResult>]) -> Vec<Row> {
             .find(|(_, spec)| spec.to_string() == scheduler)
             .map(|(run, _)| run)
     };
-    let row = |published: &Published| Row {
-        cells: published.cells(|case| run_of(case, &published.scheduler)),
-        published: published.clone(),
-    };
+    let row = |published: &Published| Row { cells: published.cells(run_of), published: published.clone() };
     scenario.published.iter().map(row).collect()
 }
 

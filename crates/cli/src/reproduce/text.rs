@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use fairlift_sim::scenario::{Accept, Compare};
+
 use super::{Experiment, Row, Status, Summary, ratio};
 use crate::grid::{Cell, Grid, WIDTH, length, number, word, wrapped};
 use crate::number::short;
@@ -43,10 +45,10 @@ fn sources(out: &mut String, experiment: &Experiment) {
 
 fn row_block(out: &mut String, row: &Row, style: Style) {
     let p = &row.published;
-    let head = format!("{}, {}: {}, {}", p.scheduler, p.job, p.metric.label(), tolerance(row));
+    let head = format!("{}, {}: {}, {}", p.scheduler, p.job, p.label(), tolerance(row));
     wrapped(&head, WIDTH - 2).iter().for_each(|line| out.push_str(&format!("  {line}\n")));
     let mut grid = Grid::default();
-    let unit = p.metric.unit();
+    let unit = p.unit();
     grid.row(["", "published", "ours", "ratio", "", ""].map(word).into());
     grid.row(["    case", unit, unit, "", "", ""].map(word).into());
     for cell in &row.cells {
@@ -73,10 +75,15 @@ fn row_block(out: &mut String, row: &Row, style: Style) {
 
 /// Within which limits a figure counts as reproduced.
 pub(super) fn tolerance(row: &Row) -> String {
-    use fairlift_sim::scenario::Compare;
-    let percent = format!("{:.1}", 100.0 * row.published.tolerance);
+    let (compare, share) = match row.published.accept {
+        Accept::Tolerance(compare, share) => (compare, share),
+        Accept::Range(min, max) if max.is_infinite() => return format!("at least {min}"),
+        Accept::Range(min, max) if min.is_infinite() => return format!("at most {max}"),
+        Accept::Range(min, max) => return format!("from {min} to {max}"),
+    };
+    let percent = format!("{:.1}", 100.0 * share);
     let percent = percent.trim_end_matches(".0");
-    match row.published.compare {
+    match compare {
         Compare::Near => format!("within {percent} %"),
         Compare::AtLeast => format!("at least, but for {percent} %"),
         Compare::AtMost => format!("at most, but for {percent} %"),

@@ -53,6 +53,11 @@ impl Folder {
         Answer::of(self.command(arguments).output().unwrap())
     }
 
+    /// What it answers, with these words after the arguments as they are, blanks and all.
+    pub fn run_words(&self, arguments: &str, words: &[&str]) -> Answer {
+        Answer::of(self.command(arguments).args(words).output().unwrap())
+    }
+
     /// What it answers to `input` on standard input.
     pub fn run_with_input(&self, arguments: &str, input: &[u8]) -> Answer {
         let mut command = self.command(arguments);

@@ -220,6 +220,12 @@ pub trait Elevator: Send {
     /// `from` now waits for I/O of `to` (or of somebody unknown): idling for `from` is in vain. A hint.
     fn yield_to(&mut self, _env: &mut Env<'_>, _from: ContextId, _to: Option<ContextId>) {}
 
+    /// Whose next request it is idling for, after [`dispatch`](Elevator::dispatch) answered [`Dispatch::Idle`]. For those who
+    /// want to know why the device stands still; decides nothing. The overflow context stands for a task that is gone.
+    fn idling_for(&self) -> Option<ContextId> {
+        None
+    }
+
     /// The tunables, in the order to show them.
     fn tunables(&self) -> &'static [Tunable];
 

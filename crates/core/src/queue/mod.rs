@@ -486,6 +486,16 @@ impl RequestQueue {
         }
     }
 
+    /// Is everything held back by the queue's plug?
+    pub fn is_plugged(&mut self, now: u64) -> bool {
+        self.plug.plugged_until(now).is_some()
+    }
+
+    /// Whose next request the elevator idles for, after [`RequestQueue::dispatch`] answered [`Dispatch::Idle`].
+    pub fn idling_for(&self) -> Option<ContextId> {
+        self.lower.elevator().idling_for()
+    }
+
     // ---- tasks and policy ---------------------------------------------------------------------------------------------------
 
     /// The context's task is gone. What it has queued is still served.

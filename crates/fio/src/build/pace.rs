@@ -38,6 +38,11 @@ pub(super) fn rate(r: &mut Reader<'_>) -> Rate {
             r.complain(name, Wrong::new("is above the rate itself", "at most the rate"));
         }
     }
+    for (name, least) in [("rate_min", min_bytes_per_s), ("rate_iops_min", min_iops)] {
+        if set(least) {
+            r.warn(name, "a job that falls below its least rate goes on; fio ends it");
+        }
+    }
     Rate {
         bytes_per_s,
         min_bytes_per_s,

@@ -15,6 +15,17 @@ pub(super) fn read(r: &mut Reader<'_>) -> Submission {
     let batch = r.number32("iodepth_batch", 1, 0..=DEPTH_MAX);
     let batch_complete_min = r.number32("iodepth_batch_complete_min", 1, 0..=DEPTH_MAX);
     let batch_complete_max = r.number32("iodepth_batch_complete_max", 0, 0..=DEPTH_MAX);
+    let serialize_overlap = r.flag("serialize_overlap", false);
+    if family == EngineFamily::Async && iodepth > 1 {
+        if batch_complete_max > batch_complete_min {
+            let message = "'iodepth_batch_complete_max' is not simulated: a job takes whatever is done";
+            r.warn("iodepth_batch_complete_max", message);
+        }
+        if serialize_overlap {
+            let message = "'serialize_overlap' is not simulated: I/Os that overlap are in flight together";
+            r.warn("serialize_overlap", message);
+        }
+    }
     let in_depth = |value: u32| if value == 0 || value > iodepth { iodepth } else { value };
     Submission {
         engine,
@@ -27,7 +38,7 @@ pub(super) fn read(r: &mut Reader<'_>) -> Submission {
         low: in_depth(low),
         direct: direct(r),
         offload: r.choice("io_submit_mode", false, &[("inline", false), ("offload", true)]).0,
-        serialize_overlap: r.flag("serialize_overlap", false),
+        serialize_overlap,
     }
 }
 

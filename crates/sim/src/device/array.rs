@@ -5,6 +5,8 @@
 //! point*) while the other accepts. With both full, writes are let in as the first drains. A read is served from the
 //! cache, from the prefetch of a sequential stream, or by one of the spindles, and crosses the link outwards.
 //!
+//! The host's own share of a command (stack, adapter, interrupt) is part of the model, taken at the end.
+//!
 //! Servers are handed out in the order commands are submitted. Spindles serve first come, first served.
 //!
 //! Not modelled: RAID parity, the order of the write-out (a consistency point is a rate, and a share of busy spindle
@@ -23,6 +25,8 @@ use super::{Command, Completion, Device, Limits, Op};
 #[derive(Clone, Debug)]
 pub(super) struct ArraySpec {
     limits: Limits,
+    /// What the host adds to every command.
+    host_ns: u64,
     link: Rate,
     servers: usize,
     write: (f64, f64),
@@ -79,6 +83,7 @@ impl ArraySpec {
         let cache_lines = (cache_lines as usize).max(WAYS);
         Ok(ArraySpec {
             limits,
+            host_ns: (fields.number("host.command_ms", 0.0, 1000.0)? * MS) as u64,
             link: Rate::mb_per_s(fields.number("link.rate_mb_per_s", 0.1, 1e6)?),
             servers: fields.integer("controller.servers", 1, 256)? as usize,
             write: service(fields, "write")?,
@@ -219,6 +224,11 @@ pub(super) struct Array {
 }
 
 impl Array {
+    /// The array is done with a command at `at`; the host hears of it after its own share.
+    fn finish(&mut self, tag: u32, at: u64) {
+        self.events.push(at + self.spec.host_ns, Event::Done { tag });
+    }
+
     /// Occupy the server that is free first; gives when it is done.
     fn serve(&mut self, from: u64, service_ns: u64) -> u64 {
         let mut first = 0;
@@ -275,7 +285,7 @@ impl Array {
             service = (service as f64 * self.spec.draining_write_factor) as u64;
         }
         let done = self.serve(self.link_in_free_at, service);
-        self.events.push(done, Event::Done { tag: command.tag });
+        self.finish(command.tag, done);
         self.cache.insert_range(command.sector, u64::from(command.sectors), self.spec.line_sectors);
 
         if self.nvram.active == 0 {
@@ -397,7 +407,7 @@ impl Array {
             Event::Ready { tag, sectors } => {
                 let start = at.max(self.link_out_free_at);
                 self.link_out_free_at = start + self.spec.link.ns(u64::from(sectors) * 512);
-                self.events.push(self.link_out_free_at, Event::Done { tag });
+                self.finish(tag, self.link_out_free_at);
             }
             Event::Done { tag } => {
                 self.in_device -= 1;
@@ -438,7 +448,7 @@ impl Device for Array {
             Op::Read => self.submit_read(command, now),
             Op::Write => self.submit_write(command, now),
             Op::Flush | Op::Discard => {
-                self.events.push(now + self.spec.flush_ns, Event::Done { tag: command.tag });
+                self.finish(command.tag, now + self.spec.flush_ns);
             }
         }
     }

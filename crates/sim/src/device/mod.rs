@@ -3,8 +3,10 @@
 mod array;
 mod cloud;
 mod disk;
+mod drive;
 mod events;
 mod flash;
+pub mod import;
 mod null;
 pub mod rng;
 mod spec;

@@ -3,6 +3,7 @@
 use fairlift_core::{Bio, Flags, IoPrio, Op};
 
 use super::files::{PAGE_SECTORS, Run};
+use crate::anatomy::{Cause, Why};
 use crate::block::Owner;
 use crate::engine::{OpDone, OpId, Sys};
 
@@ -25,7 +26,7 @@ impl Kind {
 impl Sys {
     /// The next finished operation of this task.
     pub async fn next_completion(&self) -> OpDone {
-        self.wait(|machine, task| machine.take_completion(task, None)).await
+        self.wait(Why::Io, |machine, task| machine.take_completion(task, None)).await
     }
 
     /// The next finished operation, if there is one already.
@@ -35,7 +36,7 @@ impl Sys {
 
     /// Wait for one operation of this task; others stay to be collected.
     pub(crate) async fn completion_of(&self, op: OpId) -> u64 {
-        self.wait(|machine, task| machine.take_completion(task, Some(op)).map(|d| d.at_ns)).await
+        self.wait(Why::Io, |machine, task| machine.take_completion(task, Some(op)).map(|d| d.at_ns)).await
     }
 
     pub(crate) fn open_op(&self, owner: Owner) -> OpId {
@@ -98,9 +99,9 @@ impl Sys {
     }
 
     /// Submit one bio, waiting for a request slot if need be.
-    async fn submit_bio(&self, op: OpId, bio: Bio) {
+    pub(crate) async fn submit_bio(&self, op: OpId, bio: Bio) {
         let mut again = false;
-        self.wait(|machine, task| {
+        self.wait(Why::Because(Cause::Slot), |machine, task| {
             let now = machine.now();
             if again && machine.block.is_waiting(task) {
                 return None; // woken for another reason

@@ -8,6 +8,7 @@ use super::bio::Kind;
 use super::cache::ReadaheadState;
 use super::files::{FileId, PAGE, PAGE_SECTORS, Run};
 use super::vfs::Errno;
+use crate::anatomy::{Call, Step, Why};
 use crate::block::Owner;
 use crate::engine::Sys;
 
@@ -40,7 +41,7 @@ impl Sys {
             }
             ra.was_read(page);
         }
-        self.sleep(copy).await;
+        self.compute(copy).await;
     }
 
     async fn read_ahead(&self, file: FileId, page: u64, request: u64, ra: &mut ReadaheadState) {
@@ -77,7 +78,7 @@ impl Sys {
     async fn wait_for_page(&self, file: FileId, page: u64) {
         loop {
             let read = self
-                .wait(|machine, task| {
+                .wait(Why::Io, |machine, task| {
                     let cache = &mut machine.kernel.cache;
                     if cache.is_uptodate(file, page) || page >= cache.file_pages(file) {
                         Some(true)
@@ -115,16 +116,18 @@ impl Sys {
             let copy = {
                 let mut machine = self.machine.borrow_mut();
                 let now = machine.now();
-                let was_clean = machine.kernel.cache.dirty_pages() == 0;
+                let dirty_before = machine.kernel.cache.dirty_pages();
                 for page in pages.clone() {
                     machine.kernel.cache.dirty(file, page, now);
                 }
-                if was_clean {
+                let dirtied = machine.kernel.cache.dirty_pages() - dirty_before;
+                super::writeback::count_dirtied(&mut machine, self.task, dirtied);
+                if dirty_before == 0 {
                     super::writeback::wake_flushers(&mut machine);
                 }
                 machine.kernel.rules.cpu_per_page_ns * (pages.end - pages.start)
             };
-            self.sleep(copy).await;
+            self.compute(copy).await;
             self.balance_dirty(pages.end - pages.start).await;
             pages.start = pages.end;
         }
@@ -146,12 +149,17 @@ impl Sys {
     /// `fsync` and, with `data_only`, `fdatasync`: the file's dirty pages, what the file system needs to find them again, and the
     /// device's cache. Pages dirtied later are not waited for.
     pub async fn sync_file(&self, file: FileId, data_only: bool) {
+        self.begin_call(if data_only { Call::Fdatasync } else { Call::Fsync });
+        self.step(Step::Data);
         self.write_and_wait(file).await;
+        self.step(Step::Commit);
         if self.is_ext(file) {
             self.ext_sync(file, data_only).await;
         } else {
+            self.step(Step::Flush);
             self.flush_device().await;
         }
+        self.end_call();
     }
 
     /// Write the file's dirty pages as somebody who waits for them, and wait.
@@ -168,7 +176,10 @@ impl Sys {
     /// Wait for the file's pages that are on their way now.
     pub(crate) async fn wait_for_writes(&self, file: FileId) {
         let before = self.machine.borrow().kernel.cache.next_write();
-        self.wait(|machine, task| machine.kernel.cache.wait_written(file, before, task).then_some(())).await;
+        self.wait(Why::Io, |machine, task| {
+            machine.kernel.cache.wait_written(file, before, task).then_some(())
+        })
+        .await;
     }
 
     /// Start writing up to `max` dirty pages of `file` among `pages`: how many there were, and where it stopped.

@@ -5,6 +5,7 @@ use fairlift_core::Op;
 use super::files::{FileId, Layout};
 use super::vfs::{Errno, Fd, OpenFile, OpenFlags, OpenSync};
 use super::{DirectIo, Kernel, ReadaheadState};
+use crate::anatomy::Call;
 use crate::engine::{OpId, Sys};
 
 impl Sys {
@@ -127,8 +128,18 @@ impl Sys {
     /// # Errors
     /// [`Errno::BadFd`], [`Errno::NoSpace`].
     pub async fn pwrite(&self, fd: Fd, offset: u64, bytes: u64) -> Result<u64, Errno> {
-        self.call_cost().await;
         let open = self.open_file(fd)?;
+        if open.flags.sync == OpenSync::None {
+            return self.write_to(open, offset, bytes).await;
+        }
+        self.begin_call(Call::SyncWrite);
+        let written = self.write_to(open, offset, bytes).await;
+        self.end_call();
+        written
+    }
+
+    async fn write_to(&self, open: OpenFile, offset: u64, bytes: u64) -> Result<u64, Errno> {
+        self.call_cost().await;
         if !open.flags.write {
             return Err(Errno::BadFd);
         }
@@ -168,10 +179,10 @@ impl Sys {
     /// # Errors
     /// [`Errno::BadFd`].
     pub async fn fsync(&self, fd: Fd) -> Result<(), Errno> {
-        self.call_cost().await;
-        let file = self.open_file(fd)?.file;
-        self.sync_file(file, false).await;
-        Ok(())
+        self.begin_call(Call::Fsync);
+        let synced = self.sync_fd(fd, false).await;
+        self.end_call();
+        synced
     }
 
     /// `fdatasync`.
@@ -179,16 +190,25 @@ impl Sys {
     /// # Errors
     /// [`Errno::BadFd`].
     pub async fn fdatasync(&self, fd: Fd) -> Result<(), Errno> {
+        self.begin_call(Call::Fdatasync);
+        let synced = self.sync_fd(fd, true).await;
+        self.end_call();
+        synced
+    }
+
+    async fn sync_fd(&self, fd: Fd, data_only: bool) -> Result<(), Errno> {
         self.call_cost().await;
         let file = self.open_file(fd)?.file;
-        self.sync_file(file, true).await;
+        self.sync_file(file, data_only).await;
         Ok(())
     }
 
     /// `sync(2)`: everything.
     pub async fn sync(&self) {
+        self.begin_call(Call::Sync);
         self.call_cost().await;
         self.sync_everything().await;
+        self.end_call();
     }
 
     /// `ftruncate`.
@@ -326,7 +346,7 @@ impl Sys {
     }
 
     async fn call_cost(&self) {
-        self.sleep(self.cpu_per_io_ns()).await;
+        self.compute(self.cpu_per_io_ns()).await;
     }
 }
 

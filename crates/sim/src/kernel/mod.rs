@@ -13,6 +13,7 @@ mod ext;
 mod extents;
 mod files;
 mod journal;
+mod raw;
 pub mod version;
 mod vfs;
 mod writeback;
@@ -22,6 +23,7 @@ pub use direct::DirectIo;
 pub use ext::{DataMode, Filesystem, FsKind, Mount};
 pub use files::{FileId, Layout, NoSpace, PAGE};
 pub use journal::JournalStats;
+pub use raw::RawIo;
 pub use version::Rules;
 pub use vfs::{Errno, Fd, OpenFlags, OpenSync};
 
@@ -146,6 +148,11 @@ impl Kernel {
             }
         }
         end.wake
+    }
+
+    /// Its version.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// The journal's counters; `None` without a journal.

@@ -26,6 +26,8 @@ pub struct Rules {
     pub blk_mq: bool,
     /// Plugs of tasks (since 2.6.39) instead of the queue's.
     pub task_plugs: bool,
+    /// `queue/nomerges` has a level 2 (2.6.34); before, it means 1.
+    pub nomerges_all: bool,
     /// FLUSH and FUA sequences (since 2.6.37) instead of draining barriers.
     pub flush_sequences: bool,
     /// Flags of an O_DIRECT read.
@@ -190,6 +192,7 @@ const V2_6_28: Rules = Rules {
     profile: "2.6.31",
     blk_mq: false,
     task_plugs: false,
+    nomerges_all: false,
     flush_sequences: false,
     direct_read: Flags::NONE,
     direct_write: Flags::SYNC,
@@ -245,6 +248,7 @@ const V2_6_33: Rules = Rules {
 const V2_6_34: Rules = Rules {
     version: "2.6.34",
     about: "May 2010: as 2.6.31, CFQ with service trees and low_latency",
+    nomerges_all: true,
     ..V2_6_33
 };
 const V2_6_37: Rules = Rules {

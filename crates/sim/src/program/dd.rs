@@ -20,8 +20,8 @@ const OPERANDS: &[(&str, &str)] = &[
     ("status", "none, noxfer"),
 ];
 
-const SECONDS: ProgramMetric = ProgramMetric { name: "seconds", unit: "s" };
-const MIB_S: ProgramMetric = ProgramMetric { name: "mib_s", unit: "MiB/s" };
+const SECONDS: ProgramMetric = ProgramMetric::time("seconds", "dd", "s");
+const MIB_S: ProgramMetric = ProgramMetric::rate("mib_s", "bandwidth", "MiB/s");
 
 /// An end of the copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -184,7 +184,7 @@ impl Dd {
 
     /// Read a block from `/dev/zero`.
     async fn fill_with_zeros(&self, p: &Process) -> u64 {
-        p.sys.sleep(p.kernel_cpu_ns(1, self.block_bytes)).await;
+        p.sys.compute(p.kernel_cpu_ns(1, self.block_bytes)).await;
         self.block_bytes
     }
 
@@ -209,6 +209,11 @@ impl Program for Dd {
 
     fn metrics(&self) -> Vec<ProgramMetric> {
         vec![SECONDS, MIB_S]
+    }
+
+    fn needs_files(&self) -> bool {
+        let is_file = |end: &End| matches!(end, End::File(path) if !path.starts_with("/dev/"));
+        is_file(&self.from) || is_file(&self.to)
     }
 
     fn devices(&self) -> Vec<String> {

@@ -13,6 +13,7 @@ use fairlift_fio::{Direction, ExitWhat, Expansion, FileInfo, Job, OpenSync};
 use super::pace::{Pace, Turn};
 use fairlift_core::collections::Id;
 
+use crate::anatomy::Call;
 use crate::engine::{Machine, OpDone, Signal, Simulation, Sys, TaskId};
 use crate::kernel::{Advice, DirectIo, Errno, FileId, Layout, NoSpace, ReadaheadState};
 use crate::result::JobResult;
@@ -132,6 +133,7 @@ pub fn spawn(
             reports.0.borrow_mut()[number].1 = task.result;
             done.raise(&sys);
         });
+        simulation.with_machine(|m| m.set_name(id, &job.name));
         results.0.borrow_mut().push((id, initial));
     }
     Ok(results)
@@ -463,7 +465,7 @@ impl Process {
             };
             self.pace.issued(io.direction, io.bytes);
             let started = sys.now();
-            sys.sleep(sys.cpu_per_io_ns()).await;
+            sys.compute(sys.cpu_per_io_ns()).await;
             self.transfer(sys, &io).await;
             self.record(
                 &InFlight {
@@ -497,6 +499,9 @@ impl Process {
 
     /// One synchronous I/O.
     async fn transfer(&mut self, sys: &Sys, io: &FileIo) {
+        if self.syncs(io) {
+            sys.begin_call(Call::SyncWrite);
+        }
         match (self.job.submission.direct, io.direction) {
             (false, Direction::Read) => {
                 let mut ra = self.readahead[io.slot];
@@ -515,6 +520,7 @@ impl Process {
         }
         if self.syncs(io) {
             sys.sync_file(io.file, self.job.durability.open_sync == OpenSync::DataSync).await;
+            sys.end_call();
         }
     }
 
@@ -567,7 +573,7 @@ impl Process {
     async fn submit(&mut self, sys: &Sys, io: &FileIo) {
         self.pace.issued(io.direction, io.bytes);
         let started = sys.now();
-        sys.sleep(sys.cpu_per_io_ns()).await;
+        sys.compute(sys.cpu_per_io_ns()).await;
         let ioprio = self.command_priority(io.direction, io.bytes);
         let submitted = sys.submit_direct(io.direct(ioprio, self.syncs(io))).await;
         let Some(op) = self.end_on_error(submitted) else { return };
@@ -631,7 +637,7 @@ impl Process {
 
     async fn sync(&mut self, sys: &Sys, file: FileId, data_only: bool) {
         let started = sys.now();
-        sys.sleep(sys.cpu_per_io_ns()).await;
+        sys.compute(sys.cpu_per_io_ns()).await;
         sys.sync_file(file, data_only).await;
         if sys.now() >= self.result.started_ns {
             self.result.sync.record(sys.now() - started);

@@ -35,15 +35,17 @@ const NAMING_NS: u64 = 10_000;
 /// Without `-N` a subdirectory is used for so long, seconds.
 const SECONDS_PER_SUBDIRECTORY: u64 = 180;
 
-const FILES_PER_S: ProgramMetric = ProgramMetric { name: "files_per_s", unit: "files/s" };
-const FILES_PER_S_MIN: ProgramMetric = ProgramMetric { name: "files_per_s_min", unit: "files/s" };
-const FILES_PER_S_MAX: ProgramMetric = ProgramMetric { name: "files_per_s_max", unit: "files/s" };
-const FILES: ProgramMetric = ProgramMetric { name: "files", unit: "files" };
-const WRITES: ProgramMetric = ProgramMetric { name: "writes", unit: "calls" };
-const FSYNCS: ProgramMetric = ProgramMetric { name: "fsyncs", unit: "calls" };
-const OVERHEAD: ProgramMetric = ProgramMetric { name: "app_overhead_us", unit: "us" };
-const FSYNC_MEAN: ProgramMetric = ProgramMetric { name: "fsync_mean_ms", unit: "ms" };
-const FSYNC_MAX: ProgramMetric = ProgramMetric { name: "fsync_max_ms", unit: "ms" };
+const FILES_PER_S: ProgramMetric = ProgramMetric::rate("files_per_s", "rate", "files/s");
+const FILES_PER_S_MIN: ProgramMetric = ProgramMetric::rate("files_per_s_min", "slowest", "files/s");
+const FILES_PER_S_MAX: ProgramMetric = ProgramMetric::rate("files_per_s_max", "fastest", "files/s");
+/// Of one thread, everything in its loop included.
+const FILE_TIME: ProgramMetric = ProgramMetric::time("file_ms", "file", "ms");
+const FILES: ProgramMetric = ProgramMetric::amount("files", "files", "files");
+const WRITES: ProgramMetric = ProgramMetric::amount("writes", "writes", "calls");
+const FSYNCS: ProgramMetric = ProgramMetric::amount("fsyncs", "fsyncs", "calls");
+const OVERHEAD: ProgramMetric = ProgramMetric::time("app_overhead_us", "overhead", "us");
+const FSYNC_MEAN: ProgramMetric = ProgramMetric::time("fsync_mean_ms", "fsync mean", "ms");
+const FSYNC_MAX: ProgramMetric = ProgramMetric::time("fsync_max_ms", "fsync max", "ms");
 
 /// How files reach the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -194,6 +196,7 @@ impl Program for FsMark {
             FILES_PER_S,
             FILES_PER_S_MIN,
             FILES_PER_S_MAX,
+            FILE_TIME,
             FILES,
             WRITES,
             FSYNCS,
@@ -235,6 +238,8 @@ impl FsMark {
             set(FILES_PER_S, rates.iter().sum::<f64>() / rates.len() as f64);
             set(FILES_PER_S_MIN, rates.iter().copied().fold(f64::INFINITY, f64::min));
             set(FILES_PER_S_MAX, rates.iter().copied().fold(0.0, f64::max));
+            let file_ms = rates.iter().map(|rate| self.threads as f64 * 1e3 / rate);
+            set(FILE_TIME, file_ms.sum::<f64>() / rates.len() as f64);
             set(FILES, count as f64);
             set(WRITES, all.calls[Call::Write as usize].count() as f64);
             set(FSYNCS, all.calls[Call::Fsync as usize].count() as f64);
@@ -307,7 +312,7 @@ impl FsMark {
         n: u64,
         random: &mut Rng,
     ) -> Result<String, Failure> {
-        p.sys.sleep(NAMING_NS).await;
+        p.sys.compute(NAMING_NS).await;
         let now_s = p.sys.now() / 1_000_000_000;
         let name = self.file_name(now_s, random);
         if self.subdirectories == 0 {

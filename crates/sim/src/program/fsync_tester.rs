@@ -22,12 +22,12 @@ const SECOND: u64 = 1_000_000_000;
 const ROUNDS_MAX: u64 = 60;
 const LIMIT_S: u64 = 60;
 
-const MEAN: ProgramMetric = ProgramMetric { name: "mean_s", unit: "s" };
-const MEDIAN: ProgramMetric = ProgramMetric { name: "median_s", unit: "s" };
-const MIN: ProgramMetric = ProgramMetric { name: "min_s", unit: "s" };
-const MAX: ProgramMetric = ProgramMetric { name: "max_s", unit: "s" };
-const COUNT: ProgramMetric = ProgramMetric { name: "count", unit: "fsyncs" };
-const WRITE_MAX: ProgramMetric = ProgramMetric { name: "write_max_s", unit: "s" };
+const MEAN: ProgramMetric = ProgramMetric::time("mean_s", "fsync mean", "s");
+const MEDIAN: ProgramMetric = ProgramMetric::time("median_s", "median", "s");
+const MIN: ProgramMetric = ProgramMetric::time("min_s", "min", "s");
+const MAX: ProgramMetric = ProgramMetric::time("max_s", "max", "s");
+const COUNT: ProgramMetric = ProgramMetric::amount("count", "count", "fsyncs");
+const WRITE_MAX: ProgramMetric = ProgramMetric::time("write_max_s", "write max", "s");
 
 /// What fsync-tester was told.
 #[derive(Debug)]

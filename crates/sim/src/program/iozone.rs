@@ -26,10 +26,17 @@ const SIZE_BYTES_MAX: u64 = 1 << 40;
 const RECORD_BYTES_MAX: u64 = 1 << 30;
 
 const METRICS: [ProgramMetric; 4] = [
-    ProgramMetric { name: "write_kib_s", unit: "KiB/s" },
-    ProgramMetric { name: "rewrite_kib_s", unit: "KiB/s" },
-    ProgramMetric { name: "read_kib_s", unit: "KiB/s" },
-    ProgramMetric { name: "reread_kib_s", unit: "KiB/s" },
+    ProgramMetric::rate("write_kib_s", "write", "KiB/s"),
+    ProgramMetric::rate("rewrite_kib_s", "rewrite", "KiB/s"),
+    ProgramMetric::rate("read_kib_s", "read", "KiB/s"),
+    ProgramMetric::rate("reread_kib_s", "reread", "KiB/s"),
+];
+/// The same as times.
+const TIMES: [ProgramMetric; 4] = [
+    ProgramMetric::time("write_ms", "write", "ms"),
+    ProgramMetric::time("rewrite_ms", "rewrite", "ms"),
+    ProgramMetric::time("read_ms", "read", "ms"),
+    ProgramMetric::time("reread_ms", "reread", "ms"),
 ];
 /// Widths of the table's columns after size and record: write, rewrite, read, reread.
 const WIDTHS: [usize; 4] = [8, 8, 9, 9];
@@ -139,7 +146,7 @@ impl Program for Iozone {
 
     fn metrics(&self) -> Vec<ProgramMetric> {
         let runs = |i: &usize| self.tests[i / 2] && (self.retest || i.is_multiple_of(2));
-        (0..4).filter(runs).map(|i| METRICS[i]).collect()
+        (0..4).filter(runs).flat_map(|i| [METRICS[i], TIMES[i]]).collect()
     }
 
     fn run(&self, process: Process) -> Run<'_> {
@@ -164,6 +171,7 @@ impl Iozone {
             let ns = if i < 2 { self.write(&p, again).await? } else { self.read(&p).await? };
             let rate = (self.records() * self.record_bytes) as f64 / KIB as f64 * 1e9 / ns.max(1) as f64;
             p.out.set(METRICS[i], rate);
+            p.out.set(TIMES[i], ns as f64 / 1e6);
             *figure = Some(rate);
         }
         if !self.keep {

@@ -8,9 +8,11 @@ pub mod fio;
 mod fs_mark;
 mod fsync_tester;
 mod iozone;
+mod metric;
 mod options;
 mod pace;
 mod process;
+pub mod replay;
 mod shell;
 mod small;
 mod spawn;
@@ -20,19 +22,11 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
+pub use metric::{Better, Figure, ProgramMetric};
 pub use process::{Console, Failure, Process};
 pub use spawn::{ProgramSpec, Programs, spawn};
 
 use crate::scheduler::nearest;
-
-/// A figure a program reports.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct ProgramMetric {
-    /// Its name, by which experiments refer to it.
-    pub name: &'static str,
-    /// Its unit.
-    pub unit: &'static str,
-}
 
 /// A program's run: ends with the program.
 pub type Run<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'a>>;
@@ -48,6 +42,16 @@ pub trait Program: fmt::Debug + Send + Sync {
     /// How many of its processes and threads live at once, itself included.
     fn tasks(&self) -> usize {
         1
+    }
+
+    /// Does it go on for ever? Such a program has to be stopped when the others have ended.
+    fn is_endless(&self) -> bool {
+        false
+    }
+
+    /// Does it need files, and with them a file system?
+    fn needs_files(&self) -> bool {
+        true
     }
 
     /// Whole devices it opens by name.
@@ -149,6 +153,16 @@ fn parse_words(words: &[String]) -> Result<Box<dyn Program>, ProgramError> {
                 .allowing(name_list())
         }),
     }
+}
+
+/// Words that a shell has split already as one command line, for [`parse`]: each word is quoted where it has to be.
+pub fn command_of(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+,./:@%".contains(c);
+    let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 fn name_list() -> String {

@@ -87,6 +87,7 @@ fn unknown(program: &str, known: &[Opt], word: &str) -> ProgramError {
         Some(opt) => Some(opt.name.to_owned()),
         None if word.len() > 2 && word.len() < 64 => {
             nearest(word, known.iter().map(|o| o.name).filter(|n| n.len() > 2))
+                .or_else(|| letter_of(known, word))
         }
         None => None,
     };
@@ -94,6 +95,12 @@ fn unknown(program: &str, known: &[Opt], word: &str) -> ProgramError {
         nearest: near,
         ..ProgramError::new(program, format!("unknown option '{}'", shorten(word))).allowing(list(known))
     }
+}
+
+/// `-s` for `--size`: these programs have letters where others have words.
+fn letter_of(known: &[Opt], word: &str) -> Option<String> {
+    let letter = word.strip_prefix("--")?.get(..1)?;
+    known.iter().map(|o| o.name).find(|name| name.strip_prefix('-') == Some(letter)).map(str::to_owned)
 }
 
 fn list(known: &[Opt]) -> String {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use fairlift_core::IoPrio;
 
-use super::ProgramMetric;
+use super::{Figure, ProgramMetric};
 use crate::device::rng::Rng;
 use crate::engine::{Sys, TaskId};
 use crate::kernel::Errno;
@@ -51,7 +51,7 @@ pub struct Console(Rc<RefCell<Printed>>);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Printed {
     pub(super) text: String,
-    pub(super) metrics: Vec<(ProgramMetric, f64)>,
+    pub(super) figures: Vec<Figure>,
     pub(super) failure: Option<Failure>,
     pub(super) started_ns: Option<u64>,
     pub(super) ended_ns: Option<u64>,
@@ -71,10 +71,10 @@ impl Console {
 
     /// Set a figure; the last one counts.
     pub fn set(&self, metric: ProgramMetric, value: f64) {
-        let metrics = &mut self.0.borrow_mut().metrics;
-        match metrics.iter_mut().find(|(m, _)| *m == metric) {
-            Some((_, old)) => *old = value,
-            None => metrics.push((metric, value)),
+        let figures = &mut self.0.borrow_mut().figures;
+        match figures.iter_mut().find(|f| f.metric == metric) {
+            Some(figure) => figure.value = value,
+            None => figures.push(Figure { metric, value }),
         }
     }
 

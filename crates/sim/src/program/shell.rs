@@ -22,7 +22,7 @@ const COMMAND_BYTES_MAX: usize = 1 << 16;
 /// An endless loop of nothing takes so long a round, nanoseconds: time has to go on.
 const EMPTY_ROUND_NS: u64 = 1000;
 
-const ROUNDS: ProgramMetric = ProgramMetric { name: "rounds", unit: "rounds" };
+const ROUNDS: ProgramMetric = ProgramMetric::amount("rounds", "loop", "rounds");
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Token {
@@ -216,6 +216,15 @@ impl<'a> Parser<'a> {
 }
 
 impl Node {
+    fn is_endless(&self) -> bool {
+        match self {
+            Node::Nothing => false,
+            Node::Program(program) => program.is_endless(),
+            Node::Timed(node) => node.is_endless(),
+            Node::Forever(_) => true,
+        }
+    }
+
     fn visit<'a>(&'a self, programs: &mut Vec<&'a dyn Program>) {
         match self {
             Node::Nothing => {}
@@ -292,7 +301,7 @@ impl Program for Shell {
 
     fn metrics(&self) -> Vec<ProgramMetric> {
         let mut all: Vec<ProgramMetric> = self.programs().iter().flat_map(|p| p.metrics()).collect();
-        if self.script.iter().any(|n| matches!(n, Node::Forever(_))) {
+        if self.is_endless() {
             all.push(ROUNDS);
         }
         all.sort_unstable();
@@ -302,6 +311,14 @@ impl Program for Shell {
 
     fn tasks(&self) -> usize {
         1 + self.programs().iter().map(|p| p.tasks()).max().unwrap_or(0)
+    }
+
+    fn is_endless(&self) -> bool {
+        self.script.iter().any(Node::is_endless)
+    }
+
+    fn needs_files(&self) -> bool {
+        self.programs().iter().any(|p| p.needs_files())
     }
 
     fn devices(&self) -> Vec<String> {

@@ -7,7 +7,7 @@ use crate::kernel::Errno;
 /// Longest sleep, nanoseconds: a day.
 const SLEEP_NS_MAX: f64 = 86_400.0 * 1e9;
 
-const SYNC_S: ProgramMetric = ProgramMetric { name: "sync_s", unit: "s" };
+const SYNC_S: ProgramMetric = ProgramMetric::time("sync_s", "sync", "s");
 
 /// `sync`: `sync(2)`, once.
 #[derive(Debug)]
@@ -25,6 +25,10 @@ impl Program for Sync {
 
     fn metrics(&self) -> Vec<ProgramMetric> {
         vec![SYNC_S]
+    }
+
+    fn needs_files(&self) -> bool {
+        false
     }
 
     fn run(&self, p: Process) -> Run<'_> {
@@ -107,6 +111,10 @@ impl Program for Sleep {
 
     fn metrics(&self) -> Vec<ProgramMetric> {
         Vec::new()
+    }
+
+    fn needs_files(&self) -> bool {
+        false
     }
 
     fn run(&self, p: Process) -> Run<'_> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fairlift_core::IoPrio;
 
 use super::process::Console;
-use super::{Process, Program};
+use super::{Figure, Process, Program, ProgramMetric};
 use crate::engine::Simulation;
 use crate::kernel::{Layout, NoSpace};
 use crate::result::ProgramResult;
@@ -25,6 +25,8 @@ pub struct ProgramSpec {
     pub start_ns: u64,
     /// Its I/O priority.
     pub ioprio: IoPrio,
+    /// How often it is run, one run after the other; its figures are the means.
+    pub repeat: u64,
 }
 
 impl ProgramSpec {
@@ -40,6 +42,7 @@ impl ProgramSpec {
             background: false,
             start_ns: 0,
             ioprio: IoPrio::DEFAULT,
+            repeat: 1,
         })
     }
 }
@@ -61,27 +64,58 @@ pub fn spawn(simulation: &mut Simulation, specs: &[ProgramSpec], seed: u64) -> R
                 m.kernel.create_file(&device, bytes, Layout::Device).map(|_| ())
             })?;
         }
-        let (out, program, start_ns, ioprio) =
-            (Console::default(), Arc::clone(&spec.program), spec.start_ns, spec.ioprio);
+        let (out, program) = (Console::default(), Arc::clone(&spec.program));
+        let (start_ns, ioprio, repeat) = (spec.start_ns, spec.ioprio, spec.repeat);
         let seed = seed.wrapping_add(number.wrapping_mul(0xD1B5_4A32_D192_ED03));
         let console = out.clone();
         let task = |sys: crate::engine::Sys| async move {
             sys.sleep(start_ns).await;
             out.started(sys.now());
-            let process = Process { sys: sys.clone(), out: out.clone(), ioprio, seed };
-            if let Err(failure) = program.run(process).await {
-                out.fail(failure);
+            let mut means = Means::default();
+            for run in 0..repeat {
+                let process = Process { sys: sys.clone(), out: out.clone(), ioprio, seed: seed ^ run };
+                if let Err(failure) = program.run(process).await {
+                    out.fail(failure);
+                    break;
+                }
+                means.add(&out.printed().figures);
+            }
+            if repeat > 1 {
+                means.figures().for_each(|(metric, mean)| out.set(metric, mean));
             }
             out.ended(sys.now());
         };
-        if spec.background {
-            simulation.spawn_daemon(ioprio, task);
-        } else {
-            simulation.spawn(ioprio, task);
-        }
+        let id = match spec.background {
+            true => simulation.spawn_daemon(ioprio, task),
+            false => simulation.spawn(ioprio, task),
+        };
+        simulation.with_machine(|m| m.set_name(id, &spec.name));
         started.push((spec.clone(), console));
     }
     Ok(Programs(started))
+}
+
+/// Means of a program's figures over its runs.
+#[derive(Default)]
+struct Means {
+    runs: f64,
+    sums: Vec<(ProgramMetric, f64)>,
+}
+
+impl Means {
+    fn add(&mut self, figures: &[Figure]) {
+        self.runs += 1.0;
+        for Figure { metric, value } in figures {
+            match self.sums.iter_mut().find(|(m, _)| m == metric) {
+                Some((_, sum)) => *sum += value,
+                None => self.sums.push((*metric, *value)),
+            }
+        }
+    }
+
+    fn figures(&self) -> impl Iterator<Item = (ProgramMetric, f64)> + '_ {
+        self.sums.iter().map(|(metric, sum)| (*metric, sum / self.runs))
+    }
 }
 
 impl Programs {
@@ -97,11 +131,7 @@ impl Programs {
                 started_ns: printed.started_ns.unwrap_or(now_ns),
                 ended_ns: printed.ended_ns.unwrap_or(now_ns),
                 text: printed.text,
-                metrics: printed
-                    .metrics
-                    .into_iter()
-                    .map(|(metric, value)| (metric.name.to_owned(), value, metric.unit))
-                    .collect(),
+                figures: printed.figures,
                 error: printed.failure.map(|f| format!("{}: {f}", spec.program.name())),
             }
         };

@@ -34,20 +34,21 @@ const SECOND: u64 = 1_000_000_000;
 const PHASES: [&str; 4] = ["Write", "Random Write", "Read", "Random Read"];
 
 macro_rules! metrics {
-    ($($prefix:literal),*) => {
+    ($($prefix:literal, $part:literal);*) => {
         [$([
-            ProgramMetric { name: concat!($prefix, "_s"), unit: "s" },
-            ProgramMetric { name: concat!($prefix, "_mib_s"), unit: "MiB/s" },
-            ProgramMetric { name: concat!($prefix, "_iops"), unit: "IOPS" },
-            ProgramMetric { name: concat!($prefix, "_mean_ms"), unit: "ms" },
-            ProgramMetric { name: concat!($prefix, "_max_ms"), unit: "ms" },
-            ProgramMetric { name: concat!($prefix, "_over_2s_percent"), unit: "%" },
-            ProgramMetric { name: concat!($prefix, "_over_10s_percent"), unit: "%" },
+            ProgramMetric::time(concat!($prefix, "_s"), "time", "s").of($part),
+            ProgramMetric::rate(concat!($prefix, "_mib_s"), "bandwidth", "MiB/s").of($part),
+            ProgramMetric::rate(concat!($prefix, "_iops"), "calls", "1/s").of($part),
+            ProgramMetric::time(concat!($prefix, "_mean_ms"), "mean", "ms").of($part),
+            ProgramMetric::time(concat!($prefix, "_max_ms"), "max", "ms").of($part),
+            ProgramMetric::time(concat!($prefix, "_over_2s_percent"), "over 2 s", "%").of($part),
+            ProgramMetric::time(concat!($prefix, "_over_10s_percent"), "over 10 s", "%").of($part),
         ]),*]
     };
 }
 
-const METRICS: [[ProgramMetric; 7]; 4] = metrics!("write", "random_write", "read", "random_read");
+const METRICS: [[ProgramMetric; 7]; 4] =
+    metrics!("write", "write"; "random_write", "random write"; "read", "read"; "random_read", "random read");
 
 /// What tiotest was told.
 #[derive(Clone, Debug)]
@@ -154,6 +155,10 @@ impl Program for Tiotest {
 
     fn tasks(&self) -> usize {
         self.threads as usize + 1
+    }
+
+    fn needs_files(&self) -> bool {
+        !self.raw
     }
 
     fn devices(&self) -> Vec<String> {

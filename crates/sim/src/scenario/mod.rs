@@ -21,6 +21,7 @@
 //! background = true                 # stopped when everything else has ended
 //! start_s = 0.5                     # default 0
 //! ioprio = "be/4"                   # rt/0...7, be/0...7, idle
+//! repeat = 5                        # run it so often, one after the other; its figures are the means (default 1)
 //!
 //! [[case]]                          # the jobs run once per case, with these variables
 //! name = "4"
@@ -30,8 +31,10 @@
 //! scheduler = "cfq"
 //! job = "sequential"                # or a program's name
 //! metric = "bandwidth_sum"          # KiB/s; of a program one of its own metrics
+//! over = "deadline"                 # optional: the figures are ratios to the same under this scheduler
 //! values = { 4 = 27338 }
-//! tolerance = 0.25
+//! tolerance = 0.25                  # with compare = "near" (default), "at-least" or "at-most"
+//! # accept = { min = 0.12, max = 0.27 }   instead of tolerance and compare: what counts, whatever was published
 //! source = "where the figures stand"
 //! ```
 //!
@@ -48,12 +51,13 @@ use serde::Deserialize;
 
 use crate::device::DeviceSpec;
 use crate::kernel::{Filesystem, Memory, Rules};
+use crate::lab::Replaying;
 use crate::program::ProgramSpec;
 use crate::scheduler::SchedulerSpec;
 
 pub use parse::{Beside, ScenarioError, load, parse, parse_among};
-pub use published::{Cell, Compare, Metric, Published, Verdict, judge};
-pub use run::{Progress, RunFailure, run_all};
+pub use published::{Accept, Cell, Compare, Metric, Published, Verdict, judge};
+pub use run::{Progress, Recorders, RunFailure, run_all, run_all_recorded};
 
 /// A scenario, read and checked.
 #[derive(Clone, Debug)]
@@ -80,6 +84,8 @@ pub struct Scenario {
     pub runtime_ns: Option<u64>,
     /// Files that are only written start sparse.
     pub fresh_files: bool,
+    /// Record why requests and calls take as long as they do.
+    pub explain: bool,
     /// Group tree; kept for the group layer, not scheduled by yet.
     pub groups: Vec<Group>,
     /// What runs, by case.
@@ -99,6 +105,10 @@ pub struct Case {
     pub jobs: Vec<Job>,
     /// The programs.
     pub programs: Vec<ProgramSpec>,
+    /// A trace replayed beside them.
+    pub replaying: Option<Replaying>,
+    /// A device of its own, instead of the scenario's.
+    pub device: Option<DeviceSpec>,
     /// Options of the global sections, as written.
     pub global_options: Vec<(String, String)>,
 }

@@ -11,7 +11,7 @@ use fairlift_fio::{Diagnostic, Job, ParseOptions, Parsed, Refused, Source};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::published::{Compare, Metric, Published};
+use super::published::{Accept, Compare, Metric, Published};
 use super::{Case, Group, Scenario, Vars};
 use crate::device::DeviceSpec;
 use crate::kernel::{Filesystem, Memory, version};
@@ -20,6 +20,8 @@ use crate::scheduler::{SchedulerSpec, nearest};
 
 /// Largest scenario file read, bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;
+/// Most runs of one program.
+const REPEAT_MAX: u64 = 1000;
 
 /// What is wrong with a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +87,7 @@ struct FileProgram {
     background: bool,
     start_s: Option<Spanned<f64>>,
     ioprio: Option<Spanned<String>>,
+    repeat: Option<Spanned<u64>>,
 }
 
 #[derive(Deserialize)]
@@ -101,13 +104,22 @@ struct FilePublished {
     scheduler: Spanned<String>,
     job: Spanned<String>,
     metric: Spanned<String>,
-    #[serde(default)]
-    compare: Compare,
+    over: Option<Spanned<String>>,
+    compare: Option<Compare>,
     values: BTreeMap<String, f64>,
-    tolerance: Spanned<f64>,
+    tolerance: Option<Spanned<f64>>,
+    accept: Option<Spanned<FileRange>>,
     source: Option<String>,
     #[serde(default)]
     why: BTreeMap<String, String>,
+}
+
+/// `{ min = 0.12, max = 0.27 }`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileRange {
+    min: Option<f64>,
+    max: Option<f64>,
 }
 
 /// Read a scenario file.
@@ -222,6 +234,7 @@ impl Reader<'_> {
             seed: file.seed.unwrap_or(1),
             runtime_ns,
             fresh_files: file.fresh_files,
+            explain: false,
             groups: file.group,
             cases,
             published,
@@ -287,6 +300,8 @@ impl Reader<'_> {
                 name: name.clone(),
                 jobs: parsed.jobs,
                 programs,
+                replaying: None,
+                device: None,
                 global_options: parsed.global_options,
             });
         }
@@ -331,6 +346,12 @@ impl Reader<'_> {
                 }
                 spec.start_ns = (start.get_ref() * 1e9) as u64;
             }
+            if let Some(repeat) = &entry.repeat {
+                if !(1..=REPEAT_MAX).contains(repeat.get_ref()) {
+                    return Err(self.at(repeat.span(), format!("repeat must be 1 to {REPEAT_MAX}")));
+                }
+                spec.repeat = *repeat.get_ref();
+            }
             if let Some(ioprio) = &entry.ioprio {
                 spec.ioprio = priority(ioprio.get_ref()).ok_or_else(|| {
                     let message = format!(
@@ -361,15 +382,12 @@ impl Reader<'_> {
         let mut rows = Vec::new();
         for row in &file.published {
             let shown: Vec<String> = schedulers.iter().map(ToString::to_string).collect();
-            if !shown.contains(row.scheduler.get_ref()) {
-                return Err(self.unknown("scheduler", &row.scheduler, shown.iter().map(String::as_str)));
+            for scheduler in [Some(&row.scheduler), row.over.as_ref()].into_iter().flatten() {
+                if !shown.contains(scheduler.get_ref()) {
+                    return Err(self.unknown("scheduler", scheduler, shown.iter().map(String::as_str)));
+                }
             }
             let metric = self.metric(row, cases)?;
-            if !(*row.tolerance.get_ref() > 0.0 && *row.tolerance.get_ref() <= 1.0) {
-                return Err(
-                    self.at(row.tolerance.span(), "tolerance must be above 0 and at most 1".to_owned())
-                );
-            }
             let known = |case: &String| cases.iter().any(|c| c.name == *case);
             if let Some(case) = row.values.keys().chain(row.why.keys()).find(|c| !known(c)) {
                 return Err(self
@@ -379,14 +397,45 @@ impl Reader<'_> {
                 scheduler: row.scheduler.get_ref().clone(),
                 job: row.job.get_ref().clone(),
                 metric,
-                compare: row.compare,
+                over: row.over.as_ref().map(|other| other.get_ref().clone()),
+                accept: self.accept(row)?,
                 values: row.values.clone(),
-                tolerance: *row.tolerance.get_ref(),
                 source: row.source.clone().unwrap_or_else(|| file.source.clone()),
                 why: row.why.clone(),
             });
         }
         Ok(rows)
+    }
+
+    /// Which figures count as a row's.
+    fn accept(&self, row: &FilePublished) -> Result<Accept, ScenarioError> {
+        match (&row.tolerance, &row.accept) {
+            (Some(share), None) if *share.get_ref() > 0.0 && *share.get_ref() <= 1.0 => {
+                Ok(Accept::Tolerance(row.compare.unwrap_or_default(), *share.get_ref()))
+            }
+            (Some(share), None) => {
+                Err(self.at(share.span(), "tolerance must be above 0 and at most 1".to_owned()))
+            }
+            (None, Some(range)) => {
+                let FileRange { min, max } = range.get_ref();
+                let (low, high) = (min.unwrap_or(f64::NEG_INFINITY), max.unwrap_or(f64::INFINITY));
+                let message = if min.is_none() && max.is_none() {
+                    "accept needs min or max: { min = 0.12, max = 0.27 }"
+                } else if row.compare.is_some() {
+                    "compare goes with tolerance; accept says by itself what counts"
+                } else if low <= high {
+                    return Ok(Accept::Range(low, high));
+                } else {
+                    "accept.min is larger than accept.max"
+                };
+                Err(self.at(range.span(), message.to_owned()))
+            }
+            _ => Err(self.at(
+                row.metric.span(),
+                "a published row needs either tolerance (a share, such as 0.25) or accept (a range, such as { min = 0.12, max = 0.27 })"
+                    .to_owned(),
+            )),
+        }
     }
 
     /// The metric a row names, of its job or its program.

@@ -46,6 +46,15 @@ pub enum Compare {
     AtMost,
 }
 
+/// Which of our figures count as the published one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Accept {
+    /// Those that differ by at most this share of the published figure, or only on the good side.
+    Tolerance(Compare, f64),
+    /// Those between these two, whatever was published; infinite: no limit.
+    Range(f64, f64),
+}
+
 /// One row of a published table: a metric by case.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Published {
@@ -55,12 +64,12 @@ pub struct Published {
     pub job: String,
     /// What.
     pub metric: Metric,
+    /// The figures are the metric's ratio to the same under this scheduler.
+    pub over: Option<String>,
     /// How to compare.
-    pub compare: Compare,
+    pub accept: Accept,
     /// Figures by case.
     pub values: BTreeMap<String, f64>,
-    /// Share of the published figure by which ours may be off.
-    pub tolerance: f64,
     /// Where the figures stand.
     pub source: String,
     /// Cases that are known not to come out, and why.
@@ -168,15 +177,33 @@ impl Metric {
 }
 
 impl Published {
-    /// The figures of this row beside ours; `run` finds the run of a case under this row's scheduler.
-    pub fn cells<'a>(&self, run: impl Fn(&str) -> Option<&'a RunResult>) -> Vec<Cell> {
+    /// Unit of the figures; that of a ratio is none.
+    pub fn unit(&self) -> &'static str {
+        if self.over.is_some() { "" } else { self.metric.unit() }
+    }
+
+    /// What the figures are, for a table's head.
+    pub fn label(&self) -> String {
+        match &self.over {
+            None => self.metric.label().to_owned(),
+            Some(other) => format!("{}, over that of {other}", self.metric.label()),
+        }
+    }
+
+    /// The figures of this row beside ours; `run` finds the run of a case under a scheduler.
+    pub fn cells<'a>(&self, run: impl Fn(&str, &str) -> Option<&'a RunResult>) -> Vec<Cell> {
+        let measured = |case: &str, scheduler: &str| self.metric.of(run(case, scheduler)?, &self.job);
         let cell = |(case, published): (&String, &f64)| {
-            let ours = run(case).and_then(|run| self.metric.of(run, &self.job))?;
+            let ours = measured(case, &self.scheduler)?;
+            let ours = match &self.over {
+                None => ours,
+                Some(other) => ours / measured(case, other)?,
+            };
             Some(Cell {
                 case: case.clone(),
                 published: *published,
                 ours,
-                verdict: judge(*published, ours, self.tolerance, self.compare),
+                verdict: judge(*published, ours, self.accept),
                 why: self.why.get(case).cloned(),
             })
         };
@@ -187,12 +214,18 @@ impl Published {
 }
 
 /// Compare a figure with the published one.
-pub fn judge(published: f64, ours: f64, tolerance: f64, compare: Compare) -> Verdict {
-    let near = (ours - published).abs() <= tolerance * published.abs();
-    let good = match compare {
-        Compare::Near => false,
-        Compare::AtLeast => ours > published,
-        Compare::AtMost => ours < published,
+pub fn judge(published: f64, ours: f64, accept: Accept) -> Verdict {
+    let (near, good) = match accept {
+        Accept::Range(min, max) => ((min..=max).contains(&ours), false),
+        Accept::Tolerance(compare, share) => {
+            let near = (ours - published).abs() <= share * published.abs();
+            let good = match compare {
+                Compare::Near => false,
+                Compare::AtLeast => ours > published,
+                Compare::AtMost => ours < published,
+            };
+            (near, good)
+        }
     };
     match (near, good) {
         (true, _) => Verdict::Reproduced,
@@ -207,11 +240,23 @@ mod tests {
 
     #[test]
     fn tolerance_is_a_share_of_the_published_figure() {
-        assert_eq!(judge(100.0, 125.0, 0.25, Compare::Near), Verdict::Reproduced);
-        assert_eq!(judge(100.0, 125.1, 0.25, Compare::Near), Verdict::NotReproduced);
-        assert_eq!(judge(100.0, 74.9, 0.25, Compare::Near), Verdict::NotReproduced);
-        assert_eq!(judge(100.0, 300.0, 0.25, Compare::AtLeast), Verdict::Better);
-        assert_eq!(judge(100.0, 300.0, 0.25, Compare::AtMost), Verdict::NotReproduced);
-        assert_eq!(judge(100.0, 76.0, 0.25, Compare::AtLeast), Verdict::Reproduced);
+        let judge = |ours, compare| judge(100.0, ours, Accept::Tolerance(compare, 0.25));
+        assert_eq!(judge(125.0, Compare::Near), Verdict::Reproduced);
+        assert_eq!(judge(125.1, Compare::Near), Verdict::NotReproduced);
+        assert_eq!(judge(74.9, Compare::Near), Verdict::NotReproduced);
+        assert_eq!(judge(300.0, Compare::AtLeast), Verdict::Better);
+        assert_eq!(judge(300.0, Compare::AtMost), Verdict::NotReproduced);
+        assert_eq!(judge(76.0, Compare::AtLeast), Verdict::Reproduced);
+    }
+
+    #[test]
+    fn a_range_is_taken_as_it_stands_whatever_was_published() {
+        let judge = |ours, min, max| judge(0.19, ours, Accept::Range(min, max));
+        assert_eq!(judge(0.12, 0.12, 0.27), Verdict::Reproduced);
+        assert_eq!(judge(0.27, 0.12, 0.27), Verdict::Reproduced);
+        assert_eq!(judge(0.28, 0.12, 0.27), Verdict::NotReproduced);
+        assert_eq!(judge(0.11, 0.12, 0.27), Verdict::NotReproduced);
+        assert_eq!(judge(1e9, 1.0, f64::INFINITY), Verdict::Reproduced, "no upper limit");
+        assert_eq!(judge(f64::NAN, 0.0, f64::INFINITY), Verdict::NotReproduced);
     }
 }

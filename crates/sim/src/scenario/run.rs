@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Scenario;
 use crate::lab::{self, LabError, Setup};
+use crate::recording::Recording;
 use crate::result::RunResult;
 
 /// Hears how far the runs are; called from several threads.
@@ -20,6 +21,22 @@ pub trait Progress: Sync {
 impl Progress for () {
     fn at(&self, _run: usize, _simulated_ns: u64) {}
     fn done(&self, _run: usize) {}
+}
+
+/// Writes runs down; called from several threads.
+pub trait Recorders: Sync {
+    /// Run number `run` begins: where it is written to, if it is.
+    fn begin(&self, run: usize) -> Option<Recording>;
+    /// It is over.
+    fn end(&self, run: usize, recording: Recording);
+}
+
+/// Writes nothing.
+impl Recorders for () {
+    fn begin(&self, _run: usize) -> Option<Recording> {
+        None
+    }
+    fn end(&self, _run: usize, _recording: Recording) {}
 }
 
 /// A run that failed.
@@ -54,6 +71,19 @@ pub fn run_all(
     threads: usize,
     progress: &dyn Progress,
 ) -> Result<Vec<Vec<RunResult>>, RunFailure> {
+    run_all_recorded(scenario, threads, progress, &())
+}
+
+/// The same, each run written down by `recorders`.
+///
+/// # Errors
+/// As [`run_all`].
+pub fn run_all_recorded(
+    scenario: &Scenario,
+    threads: usize,
+    progress: &dyn Progress,
+    recorders: &dyn Recorders,
+) -> Result<Vec<Vec<RunResult>>, RunFailure> {
     let width = scenario.schedulers.len();
     let count = scenario.cases.len() * width;
     let next = AtomicUsize::new(0);
@@ -65,7 +95,7 @@ pub fn run_all(
             if run >= count {
                 return;
             }
-            let result = one(scenario, run, progress);
+            let result = one(scenario, run, progress, recorders);
             *results[run].lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(result);
             progress.done(run);
         }
@@ -94,19 +124,32 @@ pub fn run_all(
     Ok(rows)
 }
 
-fn one(scenario: &Scenario, run: usize, progress: &dyn Progress) -> Result<RunResult, LabError> {
+fn one(
+    scenario: &Scenario,
+    run: usize,
+    progress: &dyn Progress,
+    recorders: &dyn Recorders,
+) -> Result<RunResult, LabError> {
     let width = scenario.schedulers.len();
+    let case = &scenario.cases[run / width];
     let setup = Setup {
         scheduler: &scenario.schedulers[run % width],
-        device: &scenario.device,
+        device: case.device.as_ref().unwrap_or(&scenario.device),
         rules: &scenario.rules,
         memory: scenario.memory,
         filesystem: scenario.filesystem,
-        jobs: &scenario.cases[run / width].jobs,
-        programs: &scenario.cases[run / width].programs,
+        jobs: &case.jobs,
+        programs: &case.programs,
         seed: scenario.seed,
         runtime_ns: scenario.runtime_ns,
         fresh_files: scenario.fresh_files,
+        explain: scenario.explain,
     };
-    lab::run(&setup, &mut |ns| progress.at(run, ns))
+    let mut recording = recorders.begin(run);
+    let result =
+        lab::run_with(&setup, case.replaying.as_ref(), &mut recording, &mut |ns| progress.at(run, ns));
+    if let Some(recording) = recording {
+        recorders.end(run, recording);
+    }
+    result
 }

@@ -100,6 +100,7 @@ impl Lab {
             runtime_ns: None,
             programs: &[],
             fresh_files: self.fresh_files,
+            explain: false,
         };
         lab::run(&setup, &mut |_| {})
     }

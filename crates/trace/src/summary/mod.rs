@@ -252,7 +252,7 @@ impl Summary {
             }
             Step::Split(bio) if bio.has_queued => outstanding.up(event.time_ns),
             Step::Done(bio, now_ns) if bio.has_queued => outstanding.down(now_ns),
-            Step::Split(_) | Step::Done(..) => {}
+            Step::Arrived(_) | Step::Split(_) | Step::Done(..) => {}
         });
     }
 

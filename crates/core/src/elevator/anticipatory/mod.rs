@@ -812,6 +812,12 @@ impl Elevator for Anticipatory {
         shared.tasks[task].is_alive = false;
     }
 
+    fn idling_for(&self) -> Option<ContextId> {
+        let awaited = self.awaited.filter(|_| matches!(self.wait, Wait::Next { .. }))?;
+        let departed = self.tasks.len() - 1;
+        Some(if awaited == departed { ContextId::OVERFLOW } else { ContextId::from_index(awaited) })
+    }
+
     fn tunables(&self) -> &'static [Tunable] {
         TUNABLES
     }

@@ -674,6 +674,10 @@ impl Elevator for Cfq {
         }
     }
 
+    fn idling_for(&self) -> Option<ContextId> {
+        self.active_context.filter(|_| self.timer_ns != NEVER)
+    }
+
     fn tunables(&self) -> &'static [Tunable] {
         self.profile.tunables
     }

@@ -160,7 +160,7 @@ impl Geometry {
 
 /// The spindle: time to angle and back without a division.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rotation {
+pub(in crate::device) struct Rotation {
     revolution_ns: u64,
     /// 2^64 / revolution: the product with a time is the angle in its upper half, whole turns lost by wrapping.
     turns_per_ns_64: u64,
@@ -172,7 +172,7 @@ pub(super) struct Rotation {
 const SLACK_NS: u64 = 32;
 
 impl Rotation {
-    pub(super) fn from_rpm(rpm: f64) -> Rotation {
+    pub(in crate::device) fn from_rpm(rpm: f64) -> Rotation {
         let revolution_ns = (60e9 / rpm + 0.5) as u64;
         Rotation {
             revolution_ns,
@@ -181,13 +181,13 @@ impl Rotation {
         }
     }
 
-    pub(super) fn revolution_ns(self) -> u64 {
+    pub(in crate::device) fn revolution_ns(self) -> u64 {
         self.revolution_ns
     }
 
     /// Time from `now` until the platter stands at `angle`.
     #[inline]
-    pub(super) fn wait_ns(self, now: u64, angle: u32) -> u64 {
+    pub(in crate::device) fn wait_ns(self, now: u64, angle: u32) -> u64 {
         let here = (now.wrapping_mul(self.turns_per_ns_64) >> 32) as u32;
         let ahead = angle.wrapping_sub(here);
         if ahead > u32::MAX - self.slack {

@@ -28,7 +28,9 @@ use mechanics::{Mechanics, Run};
 use order::{Candidate, Policy, Situation};
 
 pub use geometry::{Geometry, Layout};
-pub(super) use spec::DiskSpec;
+pub(super) use geometry::Rotation;
+pub(super) use seek::SeekCurve;
+pub(super) use spec::{DiskSpec, read_seek};
 
 /// The firmware's time for a command, nanoseconds.
 #[derive(Clone, Copy, Debug)]

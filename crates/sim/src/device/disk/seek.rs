@@ -2,7 +2,7 @@
 
 /// A seek curve; times in nanoseconds, distances in cylinders.
 #[derive(Clone, Debug)]
-pub(super) enum SeekCurve {
+pub(in crate::device) enum SeekCurve {
     /// `a·√(d−1) + b·(d−1) + c`: Lee's three-parameter form (DiskSim manual B.5.1).
     Lee { a: f64, b: f64, c: f64 },
     /// `near + near_root·√d` up to `knee`, `far + far_slope·d` from there on, `single` for one cylinder:
@@ -24,7 +24,7 @@ impl SeekCurve {
 
     /// Time for `distance` cylinders; 0 for none.
     #[inline(always)]
-    pub(super) fn ns(&self, distance: u32) -> u64 {
+    pub(in crate::device) fn ns(&self, distance: u32) -> u64 {
         if distance == 0 {
             return 0;
         }

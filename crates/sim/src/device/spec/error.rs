@@ -25,7 +25,7 @@ impl fmt::Display for SpecError {
 impl std::error::Error for SpecError {}
 
 /// `, did you mean "x"?` for the candidate nearest to `word`, or nothing when none is near.
-pub(super) fn did_you_mean<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> String {
+pub(in crate::device) fn did_you_mean<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     candidates
         .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
         .filter(|(likeness, _)| *likeness > 0.75)
@@ -34,7 +34,7 @@ pub(super) fn did_you_mean<'a>(word: &str, candidates: impl Iterator<Item = &'a 
 }
 
 /// A word of the user's, short enough for one line of an error.
-pub(super) fn shown(word: &str) -> String {
+pub(in crate::device) fn shown(word: &str) -> String {
     let mut short: String = word.chars().take(60).flat_map(char::escape_debug).collect();
     if word.chars().nth(60).is_some() {
         short.push('…');

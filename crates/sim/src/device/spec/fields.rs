@@ -259,24 +259,39 @@ impl Fields {
         max: f64,
         entries_max: usize,
     ) -> Result<Vec<(f64, f64)>, SpecError> {
-        let what = format!("a list of 1 to {entries_max} pairs [a, b] of numbers from 0 to {max}");
+        Ok(self.rows::<2>(path, max, entries_max)?.into_iter().map(|[a, b]| (a, b)).collect())
+    }
+
+    /// A list of rows of `N` numbers, each number in `0..=max`.
+    pub(crate) fn rows<const N: usize>(
+        &mut self,
+        path: &str,
+        max: f64,
+        entries_max: usize,
+    ) -> Result<Vec<[f64; N]>, SpecError> {
+        let row = match N {
+            2 => "pairs [a, b]".to_owned(),
+            _ => format!("rows [a, b, …] of {N}"),
+        };
+        let what = format!("a list of 1 to {entries_max} {row} of numbers from 0 to {max}");
         let value = self.need(path, &what)?;
         let Value::List(list) = &value else { return Err(self.wrong(path, &value, &what)) };
         if list.is_empty() || list.len() > entries_max {
             return Err(self.wrong(path, &value, &what));
         }
-        let mut pairs = Vec::with_capacity(list.len());
+        let mut rows = Vec::with_capacity(list.len());
         for (index, entry) in list.iter().enumerate() {
-            let pair = match entry {
-                Value::List(pair) if pair.len() == 2 => pair[0].number().zip(pair[1].number()),
+            let numbers: Option<Vec<f64>> = match entry {
+                Value::List(row) => row.iter().map(Value::number).collect(),
                 _ => None,
             };
-            match pair {
-                Some((a, b)) if (0.0..=max).contains(&a) && (0.0..=max).contains(&b) => pairs.push((a, b)),
+            let row: Option<[f64; N]> = numbers.and_then(|numbers| numbers.try_into().ok());
+            match row {
+                Some(row) if row.iter().all(|number| (0.0..=max).contains(number)) => rows.push(row),
                 _ => return Err(self.error(path, format!("{path}, entry {}: must be in {what}", index + 1))),
             }
         }
-        Ok(pairs)
+        Ok(rows)
     }
 
     /// Complain about the first field of the user's own file that nobody asked for.

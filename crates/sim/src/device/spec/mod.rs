@@ -21,11 +21,12 @@ pub use error::SpecError;
 pub(super) use fields::Fields;
 pub use preset::{PRESETS, Preset, preset};
 
-use error::{did_you_mean, shown};
+pub(super) use error::{did_you_mean, shown};
 
 use super::array::ArraySpec;
 use super::cloud::CloudSpec;
 use super::disk::DiskSpec;
+use super::drive::DriveSpec;
 use super::flash::FlashSpec;
 use super::null::NullSpec;
 use super::{Device, Limits};
@@ -35,7 +36,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Longest chain of `based_on`.
 const BASES_MAX: usize = 8;
 /// The models by the names files use.
-const MODELS: [&str; 5] = ["disk", "flash", "cloud", "array", "null"];
+const MODELS: [&str; 6] = ["disk", "drive", "flash", "cloud", "array", "null"];
 
 /// A device, described: read and checked, ready to be built any number of times.
 #[derive(Clone, Debug)]
@@ -50,6 +51,7 @@ pub struct DeviceSpec {
 #[derive(Clone, Debug)]
 enum Parts {
     Disk(DiskSpec),
+    Drive(Box<DriveSpec>),
     Flash(FlashSpec),
     Cloud(CloudSpec),
     Array(ArraySpec),
@@ -80,6 +82,7 @@ impl DeviceSpec {
         let description = if fields.has("description") { fields.text("description")? } else { String::new() };
         let parts = match model {
             "disk" => Parts::Disk(DiskSpec::read(&mut fields)?),
+            "drive" => Parts::Drive(Box::new(DriveSpec::read(&mut fields)?)),
             "flash" => Parts::Flash(FlashSpec::read(&mut fields)?),
             "cloud" => Parts::Cloud(CloudSpec::read(&mut fields)?),
             "array" => Parts::Array(ArraySpec::read(&mut fields)?),
@@ -99,7 +102,7 @@ impl DeviceSpec {
         &self.description
     }
 
-    /// The model behind it: disk, flash, cloud, array or null.
+    /// The model behind it: disk, drive, flash, cloud, array or null.
     pub fn model(&self) -> &'static str {
         self.model
     }
@@ -108,6 +111,7 @@ impl DeviceSpec {
     pub fn limits(&self) -> &Limits {
         match &self.parts {
             Parts::Disk(spec) => spec.limits(),
+            Parts::Drive(spec) => spec.limits(),
             Parts::Flash(spec) => spec.limits(),
             Parts::Cloud(spec) => spec.limits(),
             Parts::Array(spec) => spec.limits(),
@@ -119,6 +123,7 @@ impl DeviceSpec {
     pub fn build(&self, seed: u64) -> Box<dyn Device> {
         match &self.parts {
             Parts::Disk(spec) => Box::new(spec.build()),
+            Parts::Drive(spec) => Box::new(spec.build()),
             Parts::Flash(spec) => Box::new(spec.build(seed)),
             Parts::Cloud(spec) => Box::new(spec.build(seed)),
             Parts::Array(spec) => Box::new(spec.build(seed)),
@@ -138,6 +143,7 @@ impl DeviceSpec {
     fn derived(&self) -> Vec<(&'static str, String)> {
         match &self.parts {
             Parts::Disk(spec) => spec.derived(),
+            Parts::Drive(spec) => spec.derived(),
             Parts::Flash(spec) => spec.derived(),
             Parts::Cloud(_) | Parts::Array(_) | Parts::Null(_) => Vec::new(),
         }

@@ -374,6 +374,18 @@ impl PageCache {
         run
     }
 
+    /// The dirty pages of `file`, in runs.
+    pub(crate) fn dirty_runs(&self, file: FileId) -> Vec<Range<u64>> {
+        let mut runs: Vec<Range<u64>> = Vec::new();
+        for page in self.files[file.0].dirty.iter().copied() {
+            match runs.last_mut() {
+                Some(last) if last.end == page => last.end += 1,
+                _ => runs.push(page..page + 1),
+            }
+        }
+        runs
+    }
+
     /// Is the page to be written, or to be written again?
     pub(crate) fn is_page_dirty(&self, file: FileId, page: u64) -> bool {
         self.files[file.0].dirty.contains(&page)
@@ -419,6 +431,30 @@ impl PageCache {
             cached.sync_waiters.push(task);
         }
         written
+    }
+
+    /// Have, of the writes of `file`, those below `numbers` and those among `numbers` that hold some of `pages` reached the device?
+    /// Otherwise `task` is woken when more have.
+    pub(crate) fn wait_pages_written(
+        &mut self,
+        file: FileId,
+        pages: &[Range<u64>],
+        numbers: Range<u64>,
+        task: TaskId,
+    ) -> bool {
+        if !self.wait_written(file, numbers.start, task) {
+            return false;
+        }
+        let holds = |io: &PageIo| {
+            let first_after = pages.partition_point(|run| run.end <= io.pages.start);
+            pages.get(first_after).is_some_and(|run| run.start < io.pages.end)
+        };
+        let is_one = |io: &PageIo| io.file == file && io.write.is_some_and(|n| n < numbers.end) && holds(io);
+        let waits = self.ios.iter().flatten().any(is_one);
+        if waits {
+            self.files[file.0].sync_waiters.push(task);
+        }
+        !waits
     }
 
     /// An I/O of the cache's is done.

@@ -44,6 +44,15 @@ pub enum Filesystem {
 }
 
 impl Filesystem {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Filesystem::Raw => "raw",
+            Filesystem::Ext(Mount { kind: FsKind::Ext3, .. }) => "ext3",
+            Filesystem::Ext(Mount { kind: FsKind::Ext4, .. }) => "ext4",
+        }
+    }
+
     /// Read a name (`raw`, `ext3`, `ext4`) and mount options (`data=ordered,barrier=0`). Defaults: ordered, barriers on ext4 only.
     ///
     /// # Errors

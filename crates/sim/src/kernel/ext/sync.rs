@@ -1,5 +1,6 @@
 //! What fsync and sync do beyond the data.
 
+use crate::anatomy::Step;
 use crate::engine::Sys;
 use crate::kernel::FsKind;
 use crate::kernel::files::FileId;
@@ -17,6 +18,7 @@ impl Sys {
         };
         if durable {
             if barrier && rules.flush_if_durable[kind as usize] {
+                self.step(Step::Flush);
                 self.flush_device().await;
             }
             return;
@@ -31,6 +33,7 @@ impl Sys {
             self.wait_for_commit(tid).await;
         }
         if barrier && kind == FsKind::Ext4 && rules.ext4_flush_after_commit {
+            self.step(Step::Flush);
             self.flush_device().await;
         }
     }

@@ -2,6 +2,7 @@
 //! log's start.
 
 use super::{Tid, changed};
+use crate::anatomy::{Step, Why};
 use crate::engine::Sys;
 use crate::kernel::buffered::Which;
 
@@ -9,7 +10,7 @@ use crate::kernel::buffered::Which;
 const BATCH: usize = 64;
 
 /// What there is to do for room.
-enum Step {
+enum Room {
     /// The log's start has moved: say so on the device.
     Superblock(u64),
     /// Write these home.
@@ -26,7 +27,7 @@ impl Sys {
     /// One step towards room for a transaction.
     pub(super) async fn make_log_room(&self) {
         let mine = self
-            .wait(|machine, task| {
+            .wait(Why::For(None), |machine, task| {
                 let journal = &mut machine.kernel.ext.as_mut()?.journal;
                 if !journal.making_room {
                     journal.making_room = true;
@@ -37,23 +38,24 @@ impl Sys {
             })
             .await;
         let () = mine;
+        self.step(Step::Checkpoint);
         match self.room_step() {
-            Step::Superblock(place) => {
+            Room::Superblock(place) => {
                 let flags = self.machine.borrow().kernel.rules.journal.record[0];
                 self.write_blocks(flags, &[place]).await;
             }
-            Step::Write(blocks) => self.write_home(&blocks).await,
-            Step::Wait => {
+            Room::Write(blocks) => self.write_home(&blocks).await,
+            Room::Wait => {
                 if let Some(bdev) = self.bdev() {
                     self.unplug();
                     self.wait_for_writes(bdev).await;
                 }
             }
-            Step::Commit(tid) => {
+            Room::Commit(tid) => {
                 self.request_commit(tid);
                 self.wait_for_commit(tid).await;
             }
-            Step::Nothing => {}
+            Room::Nothing => {}
         }
         let mut machine = self.machine.borrow_mut();
         if let Some(ext) = &mut machine.kernel.ext {
@@ -62,32 +64,32 @@ impl Sys {
         changed(&mut machine);
     }
 
-    fn room_step(&self) -> Step {
+    fn room_step(&self) -> Room {
         let machine = &mut *self.machine.borrow_mut();
-        let Some(ext) = &mut machine.kernel.ext else { return Step::Nothing };
+        let Some(ext) = &mut machine.kernel.ext else { return Room::Nothing };
         let journal = &mut ext.journal;
         journal.checkpoint.retain(|_, blocks| !blocks.is_empty());
         let committing = journal.committing.as_ref().map_or(Tid::MAX, |t| t.tid);
         let checkpoint = &journal.checkpoint;
         if journal.log.release(|tid| tid < committing && !checkpoint.contains_key(&tid)) > 0 {
-            return Step::Superblock(journal.log.superblock());
+            return Room::Superblock(journal.log.superblock());
         }
         let oldest = journal.log.oldest().and_then(|tid| journal.checkpoint.get(&tid));
         let Some(oldest) = oldest else {
-            return journal.newest().map_or(Step::Nothing, Step::Commit);
+            return journal.newest().map_or(Room::Nothing, Room::Commit);
         };
         journal.stats.checkpoints += 1;
         if let Some(running) =
             journal.running.as_ref().filter(|t| oldest.iter().any(|b| t.metadata.contains(b)))
         {
-            return Step::Commit(running.tid);
+            return Room::Commit(running.tid);
         }
         let dirty = |block: &u64| machine.kernel.cache.first_dirty(ext.bdev, *block..*block + 1, 1).is_some();
         let blocks: Vec<u64> = oldest.iter().filter(|b| dirty(b)).take(BATCH).copied().collect();
         match (blocks.is_empty(), journal.committing.as_ref()) {
-            (false, _) => Step::Write(blocks),
-            (true, Some(t)) if oldest.iter().any(|b| t.metadata.contains(b)) => Step::Commit(t.tid),
-            (true, _) => Step::Wait,
+            (false, _) => Room::Write(blocks),
+            (true, Some(t)) if oldest.iter().any(|b| t.metadata.contains(b)) => Room::Commit(t.tid),
+            (true, _) => Room::Wait,
         }
     }
 

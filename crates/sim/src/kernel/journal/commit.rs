@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use fairlift_core::Flags;
 
+use super::ordered::Ordered;
 use super::{Tid, Transaction, changed, handle};
+use crate::anatomy::{Cause, Step, Why};
 use crate::engine::{Machine, Sys};
-use crate::kernel::buffered::Which;
-use crate::kernel::files::FileId;
-use crate::kernel::{DataMode, FsKind};
+use crate::kernel::FsKind;
 
 /// What a commit writes with.
 #[derive(Clone, Copy, Debug)]
@@ -25,9 +25,9 @@ pub(crate) async fn commit_thread(sys: Sys) {
         ext.journal.thread = Some(sys.task);
     }
     loop {
-        sys.wait(|machine, _| is_due(machine).then_some(())).await;
+        sys.wait(Why::Because(Cause::Unasked), |machine, _| is_due(machine).then_some(())).await;
         let switch_ns = sys.machine.borrow().kernel.rules.switch_ns;
-        sys.sleep(switch_ns).await;
+        sys.pause(switch_ns, Why::SWITCH).await;
         sys.commit().await;
     }
 }
@@ -42,13 +42,19 @@ fn is_due(machine: &Machine) -> bool {
 
 impl Sys {
     async fn commit(&self) {
+        self.step(Step::Superblock);
         self.name_log_start().await;
+        self.step(Step::Commit);
         self.lock_transaction().await;
         let started = self.now();
         let (tid, data, flags) = self.seal_transaction();
-        self.write_ordered_data(&data, flags.data).await;
+        self.step(Step::OrderedData);
+        self.write_ordered(&data, flags.data).await;
+        self.step(Step::JournalBody);
         self.write_body(tid, flags.body).await;
+        self.step(Step::CommitBlock);
         self.write_record(tid, flags.record).await;
+        self.step(Step::Commit);
         self.finish_commit(started);
     }
 
@@ -67,7 +73,7 @@ impl Sys {
 
     /// Let nobody join any more, and wait until all operations have ended.
     async fn lock_transaction(&self) {
-        self.wait(|machine, task| {
+        self.wait(Why::Because(Cause::Handles), |machine, task| {
             let journal = &mut machine.kernel.ext.as_mut()?.journal;
             let Some(running) = &mut journal.running else { return Some(()) };
             running.locked = true;
@@ -81,19 +87,20 @@ impl Sys {
     }
 
     /// The transaction is complete; a new one may start.
-    fn seal_transaction(&self) -> (Tid, BTreeSet<FileId>, CommitFlags) {
+    fn seal_transaction(&self) -> (Tid, Ordered, CommitFlags) {
         let mut machine = self.machine.borrow_mut();
         let mut sealed = (0, BTreeSet::new());
         if let Some(ext) = &mut machine.kernel.ext
-            && let Some(running) = ext.journal.running.take()
+            && let Some(mut running) = ext.journal.running.take()
         {
-            sealed = (running.tid, running.data.clone());
+            sealed = (running.tid, std::mem::take(&mut running.data));
             ext.journal.requested = ext.journal.requested.max(running.tid);
             ext.journal.committing = Some(running);
         }
+        let ordered = Ordered::of(&machine, &sealed.1);
         changed(&mut machine);
         drop(machine);
-        (sealed.0, sealed.1, self.commit_flags())
+        (sealed.0, ordered, self.commit_flags())
     }
 
     /// Flags by version, and by who waits for this commit.
@@ -125,22 +132,6 @@ impl Sys {
             body,
             record: rules.record[kind] | barrier,
             superblock: rules.record[kind],
-        }
-    }
-
-    /// Ordered mode: the data of the files that changed goes first. What is on its way already is waited for too.
-    async fn write_ordered_data(&self, files: &BTreeSet<FileId>, flags: Flags) {
-        let ordered =
-            self.machine.borrow().kernel.ext.as_ref().is_some_and(|e| e.mount.data == DataMode::Ordered);
-        if !ordered {
-            return;
-        }
-        for file in files {
-            self.write_pages(*file, 0..u64::MAX, u64::MAX, flags, Which::Mapped).await;
-        }
-        self.unplug();
-        for file in files {
-            self.wait_for_writes(*file).await;
         }
     }
 

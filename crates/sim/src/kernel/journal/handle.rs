@@ -3,6 +3,7 @@
 use fairlift_core::SECOND;
 
 use super::{Tid, Transaction, changed};
+use crate::anatomy::{Cause, Why};
 use crate::engine::Sys;
 use crate::kernel::version::Batching;
 
@@ -26,7 +27,7 @@ impl Sys {
     pub(crate) async fn start_handle(&self, credits: u64) -> Handle {
         loop {
             let start = self
-                .wait(|machine, task| {
+                .wait(self.for_journal(), |machine, task| {
                     let now = machine.now();
                     let ext = machine.kernel.ext.as_mut()?;
                     let journal = &mut ext.journal;
@@ -73,7 +74,7 @@ impl Sys {
 
     /// The operation changed these blocks. Waits while one of them is being copied to the log.
     pub(crate) async fn journal_blocks(&self, handle: &Handle, blocks: &[u64]) {
-        self.wait(|machine, task| {
+        self.wait(self.for_journal(), |machine, task| {
             let journal = &mut machine.kernel.ext.as_mut()?.journal;
             let committing = journal.committing.as_ref().filter(|_| journal.shadow);
             if committing.is_some_and(|t| blocks.iter().any(|b| t.metadata.contains(b))) {
@@ -151,7 +152,7 @@ impl Sys {
         };
         loop {
             let before = joined();
-            self.sleep(pause_ns).await;
+            self.pause(pause_ns, Why::Because(Cause::Batching)).await;
             if batching == Batching::Average || joined() == before {
                 return;
             }
@@ -168,6 +169,11 @@ impl Sys {
                 machine.wake(thread);
             }
         }
+    }
+
+    /// What a wait for the journal is for: its thread.
+    fn for_journal(&self) -> Why {
+        Why::For(self.machine.borrow().kernel.ext.as_ref().and_then(|ext| ext.journal.thread))
     }
 
     /// Wait until `tid` is durable.
@@ -187,7 +193,7 @@ impl Sys {
             }
         }
         self.unplug();
-        self.wait(|machine, task| {
+        self.wait(self.for_journal(), |machine, task| {
             let journal = &mut machine.kernel.ext.as_mut()?.journal;
             if journal.is_committed(tid) {
                 return Some(());
@@ -208,7 +214,7 @@ impl Sys {
             }
             kernel.rules.switch_ns
         };
-        self.sleep(switch_ns).await;
+        self.pause(switch_ns, Why::SWITCH).await;
     }
 }
 

@@ -7,6 +7,7 @@ mod checkpoint;
 mod commit;
 mod handle;
 mod log;
+mod ordered;
 
 use std::collections::{BTreeMap, BTreeSet};
 

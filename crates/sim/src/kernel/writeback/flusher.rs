@@ -2,6 +2,7 @@
 
 use fairlift_core::{Flags, SECOND};
 
+use crate::anatomy::{Cause, Why};
 use crate::engine::{Machine, Sys, TaskId};
 use crate::kernel::buffered::Which;
 use crate::kernel::files::FileId;
@@ -26,6 +27,9 @@ pub(super) enum Duty {
     Both,
 }
 
+/// Why a writeback thread pauses.
+const CONGESTED: Why = Why::Because(Cause::Congestion);
+
 /// Something `sync` wants written.
 #[derive(Debug)]
 pub(super) struct Work {
@@ -41,7 +45,7 @@ pub(super) async fn run(sys: Sys, duty: Duty) {
     loop {
         let due = next_look;
         let mut armed = false;
-        sys.wait(|machine, task| {
+        sys.wait(Why::Because(Cause::Unasked), |machine, task| {
             if has_work(machine, duty) || (looks_at_clock(machine, duty) && machine.now() >= due) {
                 return Some(());
             }
@@ -98,7 +102,7 @@ impl Sys {
                 if !self.write_round(u64::MAX).await {
                     // All that is dirty is on its way already, or the queue is congested.
                     self.unplug();
-                    self.sleep(CONGESTION_NS).await;
+                    self.pause(CONGESTION_NS, CONGESTED).await;
                 }
             } else {
                 self.do_work().await;
@@ -120,7 +124,7 @@ impl Sys {
                 let Some(file) = file else { break };
                 if self.held_back() {
                     self.unplug();
-                    self.sleep(CONGESTION_NS).await;
+                    self.pause(CONGESTION_NS, CONGESTED).await;
                     continue;
                 }
                 written += self.write_some(file, self.round_pages(), Flags::NONE).await;

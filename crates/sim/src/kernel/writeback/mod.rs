@@ -2,6 +2,7 @@
 
 mod flusher;
 mod rate;
+mod share;
 mod sync_all;
 mod throttle;
 
@@ -9,6 +10,7 @@ use super::cache::PageCache;
 use crate::engine::{Machine, Simulation, TaskId};
 use fairlift_core::IoPrio;
 use rate::RateControl;
+use share::Shares;
 
 /// What the kernel keeps for writeback.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub(crate) struct Writeback {
     unchecked: u64,
     /// The limit was exceeded at the last look: the next one comes soon.
     exceeded: bool,
+    /// Who dirties how much (until 3.1).
+    shares: Shares,
     rate: RateControl,
     /// Dirty pages that `sync` asked the flusher to write, and who waits for it.
     work: Vec<flusher::Work>,
@@ -30,10 +34,16 @@ impl Writeback {
             threads: Vec::new(),
             unchecked: 0,
             exceeded: false,
+            shares: Shares::new(cache.limits().1),
             rate: RateControl::new(cache.limits()),
             work: Vec::new(),
         }
     }
+}
+
+/// `task` made `pages` of the cache dirty that were not.
+pub(crate) fn count_dirtied(machine: &mut Machine, task: TaskId, pages: u64) {
+    machine.kernel.writeback.shares.add(task.0, pages);
 }
 
 /// Let the flushers look what there is to do.

@@ -5,6 +5,7 @@
 
 use fairlift_core::{MS, SECOND};
 
+use crate::anatomy::{Cause, Why};
 use crate::engine::Sys;
 
 /// How often the rates are estimated anew.
@@ -114,7 +115,7 @@ impl Sys {
             let Some(pause) = self.next_pause(pages) else { return };
             let until = self.now() + pause.ns;
             self.unplug();
-            self.sleep_until(until).await;
+            self.pause_until(until, Why::Because(Cause::Throttle)).await;
             let kernel = &mut self.machine.borrow_mut().kernel;
             kernel.writeback.rate.tasks.insert(self.task.0, (0, until));
             if !pause.again {

@@ -5,6 +5,7 @@
 use fairlift_core::Flags;
 
 use super::flusher::Work;
+use crate::anatomy::Why;
 use crate::engine::Sys;
 use crate::kernel::buffered::Which;
 use crate::kernel::files::FileId;
@@ -60,7 +61,7 @@ impl Sys {
             machine.wake(flusher);
         }
         if wait {
-            self.wait(|machine, task| {
+            self.wait(Why::For(Some(flusher)), |machine, task| {
                 let work = &machine.kernel.writeback.work;
                 work.iter().all(|w| w.asked_by != task).then_some(())
             })

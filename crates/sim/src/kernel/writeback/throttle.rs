@@ -1,9 +1,11 @@
 //! What happens to a task that dirties pages: looks at the limits now and then, and writing or waiting when they are exceeded.
 //!
-//! Source: Linux 2.6.30 to 2.6.34 `mm/page-writeback.c`; today's rules are in [`super::rate`].
+//! Source: Linux 2.6.30 to 2.6.34 `mm/page-writeback.c`; a task's own limit is [`super::share`]'s, today's rules are in
+//! [`super::rate`].
 
 use fairlift_core::SECOND;
 
+use crate::anatomy::{Cause, Why};
 use crate::engine::Sys;
 
 /// Processors of the simulated computer, for the number of pages between two looks.
@@ -49,12 +51,13 @@ impl Sys {
         let mut written = 0;
         let mut pause_jiffies = 1;
         loop {
-            let (unwritten, dirty, background, limit) = {
-                let cache = &self.machine.borrow().kernel.cache;
-                let (background, limit) = cache.limits();
-                (cache.unwritten_pages(), cache.dirty_pages(), background, limit)
+            let (unwritten, dirty, free, limit) = {
+                let kernel = &self.machine.borrow().kernel;
+                let (cache, limits) = (&kernel.cache, kernel.cache.limits());
+                let own_limit = kernel.writeback.shares.limit_of(self.task.0, limits.1);
+                (cache.unwritten_pages(), cache.dirty_pages(), u64::midpoint(limits.0, limits.1), own_limit)
             };
-            let kept = unwritten <= limit || unwritten < u64::midpoint(background, limit);
+            let kept = unwritten <= limit || unwritten < free;
             self.machine.borrow_mut().kernel.writeback.exceeded = !kept;
             if kept {
                 break;
@@ -67,7 +70,7 @@ impl Sys {
             }
             self.unplug();
             let pause = self.pause_ns(pause_jiffies);
-            self.sleep(pause).await;
+            self.pause(pause, Why::Because(Cause::Throttle)).await;
             pause_jiffies *= 2;
         }
         let mut machine = self.machine.borrow_mut();

@@ -1,0 +1,332 @@
+//! `--explain`: why it took as long as it did, for people.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use fairlift_sim::anatomy::{Anatomy, CallPart, Calls, Cause, RequestStory, Share, TaskTimes, Whom};
+use fairlift_sim::result::RunResult;
+
+use crate::grid::{Grid, WIDTH, number, word, wrapped};
+use crate::number::{bytes, count, short};
+use crate::style::Style;
+
+/// Parts of a call below this share of it are added up in one line.
+const SHARE_MIN: f64 = 0.001;
+/// Causes named in the line of a slow request.
+const CAUSES_MAX: usize = 5;
+
+/// What was recorded of a run; nothing if nothing was.
+pub fn explanation(run: &RunResult, style: Style) -> String {
+    let Some(anatomy) = &run.explanation else { return String::new() };
+    let teller = Teller { anatomy, elevator: run.scheduler.split(['@', ':']).next().unwrap_or_default() };
+    let mut blocks: Vec<String> = anatomy.calls.iter().map(|calls| teller.calls(calls, style)).collect();
+    blocks.push(teller.device(style));
+    blocks.push(teller.requests(style));
+    blocks.push(teller.tasks(style));
+    blocks.push(teller.slowest(style));
+    blocks.retain(|block| !block.is_empty());
+    format!(
+        "{}\n\n{}",
+        style.bold(&format!("Why, under {} on {}", run.scheduler, run.device)),
+        blocks.join("\n")
+    )
+}
+
+/// Milliseconds.
+fn ms(ns: u64) -> String {
+    short(ns as f64 / 1e6)
+}
+
+fn percent(part: u64, of: u64) -> String {
+    format!("{:.1}", 100.0 * part as f64 / of.max(1) as f64)
+}
+
+struct Teller<'a> {
+    anatomy: &'a Anatomy,
+    elevator: &'a str,
+}
+
+impl Teller<'_> {
+    // ---- calls -----------------------------------------------------------------------------------------------------------
+
+    fn calls(&self, calls: &Calls, style: Style) -> String {
+        let mut grid = Grid::default();
+        let title = format!("{}: {} x {}", calls.name, calls.count, calls.call.words());
+        grid.text(format!(
+            "{}, mean {} ms, longest {} ms, waiting for the device {} times each",
+            style.bold(&title),
+            ms(calls.total_ns / calls.count.max(1)),
+            ms(calls.max_ns),
+            short(calls.round_trips as f64 / calls.count.max(1) as f64),
+        ));
+        grid.row(
+            ["  round trip, who: what its time went to", "in so many", "mean of", "share"].map(word).into(),
+        );
+        grid.row(["", "calls", "all, ms", "%"].map(word).into());
+        let mut parts: Vec<&CallPart> = calls.parts.iter().collect();
+        parts.sort_by_key(|part| (part.step, std::cmp::Reverse(part.ns)));
+        let small = |part: &&CallPart| (part.ns as f64) < SHARE_MIN * calls.total_ns as f64;
+        let row = |grid: &mut Grid, text: String, of: Option<u64>, ns: u64| {
+            let of = number(of.map_or("-".to_owned(), |n| n.to_string()));
+            let each = number(format!("{:.3}", ns as f64 / 1e6 / calls.count.max(1) as f64));
+            grid.row(vec![word(text), of, each, number(percent(ns, calls.total_ns))]);
+        };
+        for part in parts.iter().filter(|part| !small(part)) {
+            row(&mut grid, self.call_part(part, &calls.name), Some(part.calls), part.ns);
+        }
+        let rest: u64 = parts.iter().filter(|part| small(part)).map(|part| part.ns).sum();
+        if rest > 0 {
+            row(&mut grid, "  the rest".to_owned(), None, rest);
+        }
+        grid.render(style, 0)
+    }
+
+    /// `  journal body, jbd2: cfq idles for fs_mark itself`.
+    fn call_part(&self, part: &CallPart, caller: &str) -> String {
+        let by = match &part.by {
+            Whom::Caller | Whom::Nobody => String::new(),
+            Whom::Sibling => format!(", another {caller}"),
+            Whom::Named(name) => format!(", {name}"),
+        };
+        let whom = match &part.whom {
+            Whom::Caller => format!("{caller} itself"),
+            Whom::Sibling => format!("another {caller}"),
+            Whom::Named(name) => name.clone(),
+            Whom::Nobody => "nobody".to_owned(),
+        };
+        format!("  {}{by}: {}", part.step.words(), self.cause(part.cause, &whom))
+    }
+
+    fn cause(&self, cause: Cause, whom: &str) -> String {
+        match cause {
+            Cause::Slot => "waiting for a request slot".to_owned(),
+            Cause::Plugged => "plugged".to_owned(),
+            Cause::Behind(_) => format!("queued behind {whom}"),
+            Cause::Idling(_) => format!("{} idles for {whom}", self.elevator),
+            Cause::Flush => "the device flushes its cache".to_owned(),
+            Cause::Held => "held back".to_owned(),
+            Cause::Device => "in the device".to_owned(),
+            Cause::Cpu => "computing".to_owned(),
+            Cause::Switch => "task switch".to_owned(),
+            Cause::Batching => "sync batching: waiting for others to join".to_owned(),
+            Cause::Handles => "open operations of the transaction".to_owned(),
+            Cause::Throttle => "paused for dirtying pages".to_owned(),
+            Cause::Congestion => "paused because the queue is full".to_owned(),
+            Cause::Sleep => "asleep of its own accord".to_owned(),
+            Cause::Unasked => "nothing to do".to_owned(),
+            Cause::Task(_) => format!("waiting for {whom}"),
+        }
+    }
+
+    /// A cause, with the name of the task in it.
+    fn named(&self, cause: Cause) -> String {
+        match cause {
+            Cause::Behind(task) | Cause::Idling(task) | Cause::Task(task) => {
+                self.cause(cause, self.anatomy.name(task))
+            }
+            other => self.cause(other, ""),
+        }
+    }
+
+    // ---- device ----------------------------------------------------------------------------------------------------------
+
+    fn device(&self, style: Style) -> String {
+        let all = self.anatomy.duration_ns;
+        let mut by_text: BTreeMap<String, u64> = BTreeMap::new();
+        let mut rest = all;
+        for share in &self.anatomy.device.causes {
+            let text = match share.cause {
+                Cause::Behind(task) => format!("  works for {}", self.anatomy.name(task)),
+                Cause::Plugged => "  stands still: the queue is plugged".to_owned(),
+                Cause::Held => "  stands still with requests queued".to_owned(),
+                Cause::Flush => "  flushes its cache".to_owned(),
+                other => format!("  waits: {}", self.named(other)),
+            };
+            *by_text.entry(text).or_default() += share.ns;
+            rest -= share.ns.min(rest);
+        }
+        by_text.insert("  has nothing to do".to_owned(), rest);
+        let mut rows: Vec<(String, u64)> = by_text.into_iter().collect();
+        rows.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        let mut grid = Grid::default();
+        grid.row([style.bold("the device").as_str(), "s", "%"].map(word).into());
+        for (text, ns) in rows {
+            grid.row(vec![word(text), number(format!("{:.3}", ns as f64 / 1e9)), number(percent(ns, all))]);
+        }
+        grid.render(Style::Plain, 0)
+    }
+
+    // ---- contexts --------------------------------------------------------------------------------------------------------
+
+    /// Tasks of one name together, in the order of the first of each.
+    fn by_name(&self, used: impl Fn(&TaskTimes) -> bool) -> Vec<(&str, Vec<&TaskTimes>)> {
+        let mut names: Vec<(&str, Vec<&TaskTimes>)> = Vec::new();
+        for task in self.anatomy.tasks.iter().filter(|task| used(task)) {
+            match names.iter_mut().find(|(name, _)| *name == task.name) {
+                Some((_, tasks)) => tasks.push(task),
+                None => names.push((&task.name, vec![task])),
+            }
+        }
+        names
+    }
+
+    fn requests(&self, style: Style) -> String {
+        let names = self.by_name(|task| task.requests > 0);
+        if names.is_empty() {
+            return String::new();
+        }
+        let mut grid = Grid::default();
+        let heads = [
+            "",
+            "requests",
+            "mean",
+            "slot",
+            "plugged",
+            "behind",
+            "behind",
+            "idled for",
+            "idled for",
+            "other",
+            "device",
+        ];
+        grid.row(heads.map(word).into());
+        let units = [
+            style.bold("requests of").as_str(),
+            "",
+            "ms",
+            "%",
+            "%",
+            "own, %",
+            "others, %",
+            "own, %",
+            "others, %",
+            "%",
+            "%",
+        ]
+        .map(word);
+        grid.row(units.into());
+        for (name, tasks) in names {
+            let requests: u64 = tasks.iter().map(|t| t.requests).sum();
+            let all: u64 = tasks.iter().map(|t| t.request_ns).sum();
+            let mut sums = [0u64; 8];
+            for task in &tasks {
+                for share in &task.request_causes {
+                    let own = |other| Some(task.task) == other;
+                    let column = match share.cause {
+                        Cause::Slot => 0,
+                        Cause::Plugged => 1,
+                        Cause::Behind(other) => {
+                            if own(other) {
+                                2
+                            } else {
+                                3
+                            }
+                        }
+                        Cause::Idling(other) => {
+                            if own(other) {
+                                4
+                            } else {
+                                5
+                            }
+                        }
+                        Cause::Device => 7,
+                        _ => 6,
+                    };
+                    sums[column] += share.ns;
+                }
+            }
+            let mut row = vec![
+                word(who(name, tasks.len())),
+                number(requests.to_string()),
+                number(ms(all / requests.max(1))),
+            ];
+            row.extend(sums.map(|ns| number(percent(ns, all))));
+            grid.row(row);
+        }
+        grid.render(Style::Plain, 0)
+    }
+
+    fn tasks(&self, style: Style) -> String {
+        let names = self.by_name(|task| task.waits.iter().any(|w| w.cause != Cause::Unasked));
+        let mut grid = Grid::default();
+        let title = style.bold("tasks' time");
+        grid.row(
+            [title.as_str(), "computing", "I/O", "slot", "others", "paused", "asleep", "nothing to do"]
+                .map(word)
+                .into(),
+        );
+        grid.row(["", "s", "s", "s", "s", "s", "s", "s"].map(word).into());
+        for (name, tasks) in &names {
+            let sum = |wanted: fn(Cause) -> bool| {
+                let waits = tasks.iter().flat_map(|t| &t.waits);
+                let ns: u64 = waits.filter(|w: &&Share| wanted(w.cause)).map(|w| w.ns).sum();
+                number(format!("{:.3}", ns as f64 / 1e9))
+            };
+            grid.row(vec![
+                word(who(name, tasks.len())),
+                sum(|c| matches!(c, Cause::Cpu | Cause::Switch)),
+                sum(|c| c == Cause::Device),
+                sum(|c| c == Cause::Slot),
+                sum(|c| matches!(c, Cause::Task(_) | Cause::Handles)),
+                sum(|c| matches!(c, Cause::Throttle | Cause::Congestion | Cause::Batching)),
+                sum(|c| c == Cause::Sleep),
+                sum(|c| c == Cause::Unasked),
+            ]);
+        }
+        if names.is_empty() { String::new() } else { grid.render(Style::Plain, 0) }
+    }
+
+    // ---- requests --------------------------------------------------------------------------------------------------------
+
+    fn slowest(&self, style: Style) -> String {
+        if self.anatomy.slowest.is_empty() {
+            return String::new();
+        }
+        let mut out = format!("{}\n", style.bold("the slowest requests"));
+        for story in &self.anatomy.slowest {
+            for (number, line) in wrapped(&self.request(story), WIDTH - 4).iter().enumerate() {
+                let _ = writeln!(out, "{}{line}", if number == 0 { "  " } else { "    " });
+            }
+        }
+        out
+    }
+
+    fn request(&self, story: &RequestStory) -> String {
+        let mut causes: BTreeMap<Cause, u64> = BTreeMap::new();
+        for span in &story.spans {
+            *causes.entry(span.cause).or_default() += span.end_ns - span.start_ns;
+        }
+        let mut by_text: BTreeMap<String, u64> = BTreeMap::new();
+        for (cause, ns) in causes {
+            *by_text.entry(self.named(cause)).or_default() += ns;
+        }
+        let mut causes: Vec<(String, u64)> = by_text.into_iter().collect();
+        causes.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        let rest: u64 = causes.iter().skip(CAUSES_MAX).map(|(_, ns)| ns).sum();
+        causes.truncate(CAUSES_MAX);
+        if rest > 0 {
+            causes.push(("the rest".to_owned(), rest));
+        }
+        let told: Vec<String> = causes.iter().map(|(text, ns)| format!("{text} {}", ms(*ns))).collect();
+        format!(
+            "{} ms: {} {} of {} at sector {}, by {}, {:.4} s into the run: {}",
+            ms(story.took_ns()),
+            if story.sync { "sync" } else { "async" },
+            story.op,
+            bytes(u64::from(story.sectors) * 512),
+            story.sector,
+            self.anatomy.name(story.task),
+            story.asked_ns as f64 / 1e9,
+            told.join(", ")
+        )
+    }
+}
+
+/// `reader (4 tasks)`.
+fn who(name: &str, tasks: usize) -> String {
+    if tasks == 1 {
+        format!("  {name}")
+    } else {
+        format!("  {name} ({})", count(tasks as u64, "task", "tasks"))
+    }
+}

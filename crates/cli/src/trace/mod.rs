@@ -1,0 +1,10 @@
+//! The commands on traces, and the traces that other commands write.
+
+pub mod args;
+pub mod capture;
+pub mod convert;
+mod input;
+pub mod inspect;
+mod output;
+pub mod record;
+pub mod replay;

@@ -1,0 +1,165 @@
+//! `fairlift replay`: a trace under several schedulers, on several devices.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use fairlift_sim::lab::Replaying;
+use fairlift_sim::program::replay::{Loader, Replay};
+use fairlift_sim::scenario::{Case, Scenario};
+use serde::Serialize;
+
+use super::args::ReplayArguments;
+use super::input::Input;
+use crate::args::Format;
+use crate::error::{Failure, note};
+use crate::grid::{WIDTH, wrapped};
+use crate::number::{count, seconds};
+use crate::output::Output;
+use crate::style::Style;
+use crate::{csv, input, json, table};
+
+/// What is known of the trace, for programs.
+#[derive(Serialize)]
+pub struct About {
+    trace: String,
+    format: &'static str,
+    timing: String,
+    ios: u64,
+    length_ns: u64,
+    processes: Vec<Process>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Process {
+    pid: Option<u32>,
+    name: String,
+    group: Option<String>,
+    ios: u64,
+}
+
+/// Read the trace, replay it everywhere, print what came of it.
+pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
+    let output = Output::open(arguments.output.as_deref())?;
+    let mut scenario = input::blank(&arguments.trace, Vec::new())?;
+    if let Some(name) = &arguments.kernel {
+        scenario.rules = input::kernel(name)?.clone();
+    }
+    scenario.seed = arguments.seed.unwrap_or(scenario.seed);
+    input::choose(&mut scenario, &arguments.scheduler)?;
+    for setting in &arguments.set {
+        input::set(&mut scenario, setting)?;
+    }
+    let devices = arguments.device.iter().map(|name| input::device(name)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(first) = devices.first() {
+        scenario.device = first.clone();
+    }
+    if let Some(twice) =
+        devices.iter().enumerate().find(|(i, d)| devices[..*i].iter().any(|e| e.name() == d.name()))
+    {
+        return Err(Failure::new(format!("device '{}' is given twice", twice.1.name())).at("--device"));
+    }
+    let (trace, format) = load(arguments)?;
+    let case = |name: &str, device| Case {
+        name: name.to_owned(),
+        jobs: Vec::new(),
+        programs: Vec::new(),
+        replaying: Some(Replaying { trace: Arc::clone(&trace), timing: arguments.timing }),
+        device,
+        global_options: Vec::new(),
+    };
+    scenario.cases = match devices.len() {
+        0 | 1 => vec![case("", None)],
+        _ => devices.into_iter().map(|device| case(&device.name().to_owned(), Some(device))).collect(),
+    };
+    scenario.title = title(arguments, &trace, format);
+    let notes = notes(&scenario, &trace, arguments);
+    let runs = crate::simulate(&scenario, arguments.threads, arguments.record.as_deref())?;
+    let text = match arguments.output_format {
+        Format::Table => with_notes(&table::table(&scenario, &runs, output.style()), &notes, output.style()),
+        Format::Json => json::replay(&scenario, &runs, &about(arguments, &trace, format, notes)),
+        Format::Csv => {
+            notes.iter().for_each(|text| note(text));
+            csv::csv(&scenario, &runs)
+        }
+    };
+    output.write(&text)
+}
+
+/// The trace, ready to be replayed, and its format's name.
+fn load(arguments: &ReplayArguments) -> Result<(Arc<Replay>, &'static str), Failure> {
+    let mut input = Input::open(&arguments.trace, &arguments.read, false)?;
+    let format = input.reader().format();
+    let mut loader = Loader::new(format.facts(), arguments.only.clone());
+    while let Some(event) = input.next()? {
+        loader.event(&event, input.reader().names());
+    }
+    let replay = loader.finish(input.reader().names());
+    input.finish()?;
+    if replay.ios == 0 {
+        let mut failure = Failure::new("the trace has no I/O to replay").at(&arguments.trace);
+        if !replay.left_aside.is_empty() {
+            failure = Failure::new(format!("nothing in the trace is on {}", arguments.only.join(", ")))
+                .at("--only")
+                .help(format!("the trace's devices: {}", replay.left_aside.join(", ")));
+        }
+        return Err(failure);
+    }
+    Ok((Arc::new(replay), format.name()))
+}
+
+fn title(arguments: &ReplayArguments, trace: &Replay, format: &str) -> String {
+    format!(
+        "{} ({format}): {} of {} in {}, replayed {}",
+        arguments.trace,
+        count(trace.ios, "I/O", "I/Os"),
+        count(trace.processes.len() as u64, "process", "processes"),
+        seconds(trace.length_ns),
+        arguments.timing
+    )
+}
+
+/// What the trace lacks, and what was done about it, on any of the devices.
+fn notes(scenario: &Scenario, trace: &Replay, arguments: &ReplayArguments) -> Vec<String> {
+    let mut all = Vec::new();
+    for case in &scenario.cases {
+        let device = case.device.as_ref().unwrap_or(&scenario.device);
+        for text in trace.notes(arguments.timing, device.limits().sectors) {
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+    }
+    all
+}
+
+fn with_notes(table: &str, notes: &[String], style: Style) -> String {
+    let mut out = table.to_owned();
+    for (index, text) in notes.iter().enumerate() {
+        if index == 0 {
+            let _ = writeln!(out, "\n{}", style.bold("about the trace"));
+        }
+        for (line, part) in wrapped(text, WIDTH - 4).iter().enumerate() {
+            let _ = writeln!(out, "  {} {part}", if line == 0 { "-" } else { " " });
+        }
+    }
+    out
+}
+
+fn about(arguments: &ReplayArguments, trace: &Replay, format: &'static str, notes: Vec<String>) -> About {
+    let process = |p: &fairlift_sim::program::replay::Traced| Process {
+        pid: p.pid,
+        name: p.name.clone(),
+        group: p.group.clone(),
+        ios: p.ios,
+    };
+    About {
+        trace: arguments.trace.clone(),
+        format,
+        timing: arguments.timing.to_string(),
+        ios: trace.ios,
+        length_ns: trace.length_ns,
+        processes: trace.processes.iter().map(process).collect(),
+        notes,
+    }
+}

@@ -1,0 +1,315 @@
+//! Why a request or a call took as long as it did.
+//!
+//! A run records nothing of this unless it is asked to ([`crate::lab::Setup::explain`]). The recorder hears of three things: what
+//! the device and its queue do at each moment ([`timeline`]), each request's way through them, and what each task waits for.
+//! From these a request's time is split into [`Span`]s, and the time of a call that waits for the disk - `fsync` and its like -
+//! into [`Part`]s, through the tasks that others wait for: a task in `fsync` waits for the journal's thread, that for a request,
+//! that behind another or because the elevator idles for somebody. Spans and parts leave no gap and do not overlap: they add up
+//! to the request's or call's time, to the nanosecond.
+
+mod calls;
+mod recorder;
+mod tasks;
+mod timeline;
+
+use serde::Serialize;
+
+pub use crate::engine::TaskId;
+pub(crate) use recorder::{Recorder, is_plugged};
+pub(crate) use tasks::Why;
+
+/// Slowest requests kept.
+pub const SLOWEST_REQUESTS: usize = 10;
+/// Slowest calls kept of each program and kind.
+pub const SLOWEST_CALLS: usize = 3;
+
+/// What a stretch of time went to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "why", content = "task")]
+pub enum Cause {
+    /// No request slot was free.
+    Slot,
+    /// Held back in a plug, for others to be merged with it.
+    Plugged,
+    /// The device worked for this task.
+    Behind(Option<TaskId>),
+    /// The elevator let the device stand still, or held requests back, for the next request of this task.
+    Idling(Option<TaskId>),
+    /// The device wrote back its volatile cache.
+    Flush,
+    /// The queue gave the device nothing, for none of these reasons: a batch has to drain, say.
+    Held,
+    /// The request itself was in the device: queueing and moving inside of it, and the transfer.
+    Device,
+    /// Computing: the system call, copying.
+    Cpu,
+    /// From the wake-up until it ran.
+    Switch,
+    /// The journal waited for others to join its transaction.
+    Batching,
+    /// Operations in the transaction had to end.
+    Handles,
+    /// The kernel made a task that dirties pages pause.
+    Throttle,
+    /// A writeback thread waited because the queue was full.
+    Congestion,
+    /// The program slept of its own accord.
+    Sleep,
+    /// A kernel thread had nothing to do.
+    Unasked,
+    /// Waiting for another program, thread or signal.
+    Task(Option<TaskId>),
+}
+
+/// A stretch of a request's time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Span {
+    /// From, nanoseconds of simulated time.
+    pub start_ns: u64,
+    /// To.
+    pub end_ns: u64,
+    /// What it went to.
+    #[serde(flatten)]
+    pub cause: Cause,
+}
+
+/// A request's way, told afterwards.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RequestStory {
+    /// The how-manieth it was.
+    pub number: u64,
+    /// Whose it was.
+    pub task: Option<TaskId>,
+    /// What it did: `read`, `write` or `discard`.
+    pub op: &'static str,
+    /// Somebody waited for it.
+    pub sync: bool,
+    /// First sector.
+    pub sector: u64,
+    /// Sectors, with all that was merged.
+    pub sectors: u32,
+    /// When its task first wanted it, nanoseconds.
+    pub asked_ns: u64,
+    /// When it got its slot.
+    pub queued_ns: u64,
+    /// When it went to the device.
+    pub issued_ns: u64,
+    /// When it was done.
+    pub done_ns: u64,
+    /// Where the time between the first and the last went.
+    pub spans: Vec<Span>,
+}
+
+impl RequestStory {
+    /// From the wish to the end, nanoseconds.
+    pub fn took_ns(&self) -> u64 {
+        self.done_ns - self.asked_ns
+    }
+}
+
+/// The part of a call, or of a commit that somebody waits for, that a stretch of time belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// Nothing in particular.
+    #[default]
+    Call,
+    /// The file's dirty pages.
+    Data,
+    /// Until the journal's thread runs, and afterwards until the caller does.
+    Commit,
+    /// The journal's superblock: the log begins, or moves its start.
+    Superblock,
+    /// Data that the transaction has to find on the device.
+    OrderedData,
+    /// Descriptor and copies of metadata.
+    JournalBody,
+    /// The block that makes them count.
+    CommitBlock,
+    /// Making room in the log.
+    Checkpoint,
+    /// A flush of the device's cache.
+    Flush,
+}
+
+impl Step {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Step::Call => "call",
+            Step::Data => "data write",
+            Step::Commit => "wake-ups",
+            Step::Superblock => "journal superblock",
+            Step::OrderedData => "ordered data",
+            Step::JournalBody => "journal body",
+            Step::CommitBlock => "commit block",
+            Step::Checkpoint => "checkpoint",
+            Step::Flush => "cache flush",
+        }
+    }
+}
+
+/// A call that waits for the disk.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Call {
+    /// `fsync`.
+    Fsync,
+    /// `fdatasync`.
+    Fdatasync,
+    /// A write through `O_SYNC` or `O_DSYNC`.
+    SyncWrite,
+    /// `sync`.
+    Sync,
+}
+
+impl Call {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Call::Fsync => "fsync",
+            Call::Fdatasync => "fdatasync",
+            Call::SyncWrite => "synchronous write",
+            Call::Sync => "sync",
+        }
+    }
+}
+
+/// A stretch of a call's time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Part {
+    /// From, nanoseconds of simulated time.
+    pub start_ns: u64,
+    /// To.
+    pub end_ns: u64,
+    /// Which part of the work it was.
+    pub step: Step,
+    /// Who did it: the caller, or a task that it waited for.
+    pub by: TaskId,
+    /// What it went to.
+    #[serde(flatten)]
+    pub cause: Cause,
+}
+
+/// One call, told afterwards.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct CallStory {
+    /// Who called.
+    pub task: TaskId,
+    /// When, nanoseconds.
+    pub start_ns: u64,
+    /// When it came back.
+    pub end_ns: u64,
+    /// Where the time went.
+    pub parts: Vec<Part>,
+}
+
+/// Somebody, as seen from a caller whose calls are added up.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "who", content = "name")]
+pub enum Whom {
+    /// The caller itself.
+    Caller,
+    /// Another task of the same name.
+    Sibling,
+    /// A task of this name.
+    Named(String),
+    /// Nobody in particular.
+    Nobody,
+}
+
+/// What the time of many calls went to, in one step of them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct CallPart {
+    /// The step.
+    pub step: Step,
+    /// Who did it.
+    pub by: Whom,
+    /// What it went to; the task in it is one of those meant by `whom`.
+    #[serde(flatten)]
+    pub cause: Cause,
+    /// For, or because of, whom.
+    pub whom: Whom,
+    /// In all calls, nanoseconds.
+    pub ns: u64,
+    /// In how many calls.
+    pub calls: u64,
+}
+
+/// All calls of one kind by tasks of one name.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Calls {
+    /// Name of the tasks.
+    pub name: String,
+    /// Kind.
+    pub call: Call,
+    /// How many.
+    pub count: u64,
+    /// Their time together, nanoseconds.
+    pub total_ns: u64,
+    /// The longest, nanoseconds.
+    pub max_ns: u64,
+    /// Times that one of them, or a task it waited for, waited for the device.
+    pub round_trips: u64,
+    /// Where the time went, by step; adds up to `total_ns`.
+    pub parts: Vec<CallPart>,
+    /// The longest of them, the longest first.
+    pub slowest: Vec<CallStory>,
+}
+
+/// Time by cause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Share {
+    /// What it went to.
+    #[serde(flatten)]
+    pub cause: Cause,
+    /// Nanoseconds.
+    pub ns: u64,
+}
+
+/// A task and where its time, and that of its requests, went.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TaskTimes {
+    /// Which.
+    pub task: TaskId,
+    /// What it is called: the job's or program's name; kernel threads have their own.
+    pub name: String,
+    /// Its requests that are done.
+    pub requests: u64,
+    /// Their time from the wish to the end, added up, nanoseconds.
+    pub request_ns: u64,
+    /// Where that went; adds up to `request_ns`.
+    pub request_causes: Vec<Share>,
+    /// What the task itself waited for; [`Cause::Device`] stands for all waiting for I/O.
+    pub waits: Vec<Share>,
+}
+
+/// What the device's time went to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct DeviceTimes {
+    /// Working ([`Cause::Behind`]), flushing, idled, plugged, held back, by task; what is missing is time without any request.
+    pub causes: Vec<Share>,
+}
+
+/// Everything recorded of a run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Anatomy {
+    /// Length of the run, nanoseconds.
+    pub duration_ns: u64,
+    /// All tasks that did or waited for something.
+    pub tasks: Vec<TaskTimes>,
+    /// The device.
+    pub device: DeviceTimes,
+    /// The [`SLOWEST_REQUESTS`], the slowest first.
+    pub slowest: Vec<RequestStory>,
+    /// Calls that wait for the disk, by name and kind.
+    pub calls: Vec<Calls>,
+}
+
+impl Anatomy {
+    /// What a task is called.
+    pub fn name(&self, task: Option<TaskId>) -> &str {
+        let found = task.and_then(|task| self.tasks.iter().find(|t| t.task == task));
+        found.map_or("nobody", |t| t.name.as_str())
+    }
+}
