@@ -73,7 +73,7 @@ fn a_wrong_setting_is_refused_with_the_right_ones() {
     let unknown = spec.set("oldest_aftr", "1", "").unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "scan has no tunable 'oldest_aftr'; did you mean 'oldest_after'? (allowed: oldest_after)"
+        "scan has no tunable 'oldest_aftr'; did you mean 'oldest_after'? (allowed: oldest_after, nomerges)"
     );
     assert!(spec.set("oldest_after", "10001", "").is_err());
 }
