@@ -8,6 +8,7 @@ mod bio;
 mod buffered;
 mod cache;
 mod calls;
+pub mod controller;
 mod direct;
 mod ext;
 mod extents;

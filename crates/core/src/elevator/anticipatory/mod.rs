@@ -813,9 +813,10 @@ impl Elevator for Anticipatory {
     }
 
     fn idling_for(&self) -> Option<ContextId> {
-        let awaited = self.awaited.filter(|_| matches!(self.wait, Wait::Next { .. }))?;
-        let departed = self.tasks.len() - 1;
-        Some(if awaited == departed { ContextId::OVERFLOW } else { ContextId::from_index(awaited) })
+        // At most one group has its turn, and only that one waits for somebody's next request.
+        let queue = self.groups.iter().find(|queue| matches!(queue.wait, Wait::Next { .. }))?;
+        let awaited = queue.awaited?;
+        Some(if awaited == queue.departed { ContextId::OVERFLOW } else { ContextId::from_index(awaited) })
     }
 
     fn tunables(&self) -> &'static [Tunable] {

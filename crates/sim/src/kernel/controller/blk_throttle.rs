@@ -41,7 +41,7 @@ struct Group {
     sides: [Side; 2],
     /// When its next bio may go; it is in its parent's `pending` then.
     disptime: Option<u64>,
-    /// Nothing was held when the last bio came.
+    /// Bios came when nothing of their direction was held, and it was not entered with its parent since.
     was_empty: bool,
     /// Children (or itself, for the root's own bios) by when they may let go.
     pending: BTreeSet<(u64, u64, usize)>,
@@ -65,7 +65,7 @@ pub struct BlkThrottle {
 const OWN: usize = usize::MAX;
 
 impl BlkThrottle {
-    /// With the groups' [`max`](crate::group::GroupSpec::max).
+    /// With the groups' [`max`](super::Entitled::max).
     pub fn new(place: &Place<'_>) -> BlkThrottle {
         let tick_ns = place.tick_ns.max(1);
         let hz = (1_000_000_000 / tick_ns).max(SLICES_PER_SECOND);
@@ -123,7 +123,7 @@ impl BlkThrottle {
     fn hold(&mut self, group: usize, from: usize, bio: (Ticket, Ask)) {
         let at = usize::from(!bio.1.read);
         let here = &mut self.groups[group];
-        here.was_empty = here.sides[at].held == 0;
+        here.was_empty |= here.sides[at].held == 0;
         let side = &mut here.sides[at];
         side.held += 1;
         match side.from.iter_mut().find(|(who, _)| *who == from) {
@@ -210,8 +210,9 @@ impl BlkThrottle {
             let (start, slice) = (self.groups[group].sides[at].slice_start, self.slice);
             let above = &mut self.groups[parent].sides[at];
             if now > above.slice_end {
+                let begun = above.slice_start.max(start);
                 above.begin_slice(now, slice);
-                above.slice_start = above.slice_start.min(start.max(now.saturating_sub(slice)));
+                above.slice_start = begun;
             }
         }
         let (slice, hz) = (self.slice, self.hz);
@@ -374,17 +375,17 @@ impl Controller for BlkThrottle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::group::{GroupSpec, GroupTree, Max};
+    use crate::kernel::controller::{Entitled, Max};
 
     const TICK_NS: u64 = 4_000_000; // HZ=250
 
-    fn controller(specs: Vec<GroupSpec>) -> BlkThrottle {
-        let groups = GroupTree::new(specs).expect("a tree");
+    fn controller(groups: &[Entitled]) -> BlkThrottle {
+        let groups = [&[Entitled::ROOT], groups].concat();
         BlkThrottle::new(&Place { groups: &groups, nr_requests: 128, tick_ns: TICK_NS })
     }
 
-    fn limited(path: &str, max: Max) -> GroupSpec {
-        GroupSpec { max, ..GroupSpec::new(path, 100) }
+    fn limited(parent: usize, max: Max) -> Entitled {
+        Entitled { max, ..Entitled::below(parent) }
     }
 
     fn write_bps(bps: u64) -> Max {
@@ -413,7 +414,7 @@ mod tests {
     /// 1 MiB/s: 64 KiB pass at once; the second 64 KiB wait 31 jiffies.
     #[test]
     fn the_second_64_kib_wait_31_jiffies() {
-        let mut t = controller(vec![limited("g", write_bps(1 << 20))]);
+        let mut t = controller(&[limited(0, write_bps(1 << 20))]);
         assert_eq!(t.ask(&write(1, 128), 1, 0), Verdict::Pass);
         assert_eq!(t.ask(&write(1, 128), 2, 0), Verdict::Hold);
         assert_eq!(drain(&mut t), [(31, 2)]);
@@ -422,7 +423,7 @@ mod tests {
     /// 1 MiB/s: one bio of 1 MiB waits a second.
     #[test]
     fn a_mebibyte_waits_250_jiffies() {
-        let mut t = controller(vec![limited("g", write_bps(1 << 20))]);
+        let mut t = controller(&[limited(0, write_bps(1 << 20))]);
         assert_eq!(t.ask(&write(1, 2048), 1, 0), Verdict::Hold);
         assert_eq!(t.groups[t.top()].pending.len() + t.groups[0].pending.len(), 1);
         assert_eq!(t.groups[1].disptime, Some(250));
@@ -432,7 +433,7 @@ mod tests {
     /// 100 a second: ten pass at once, the eleventh waits 25 jiffies.
     #[test]
     fn ten_of_a_hundred_pass_at_once() {
-        let mut t = controller(vec![limited("g", write_iops(100))]);
+        let mut t = controller(&[limited(0, write_iops(100))]);
         for ticket in 0..10 {
             assert_eq!(t.ask(&write(1, 8), ticket, 0), Verdict::Pass);
         }
@@ -443,7 +444,7 @@ mod tests {
     /// 5 a second: the first waits 51 jiffies.
     #[test]
     fn the_first_of_five_waits_51_jiffies() {
-        let mut t = controller(vec![limited("g", write_iops(5))]);
+        let mut t = controller(&[limited(0, write_iops(5))]);
         assert_eq!(t.ask(&write(1, 8), 0, 0), Verdict::Hold);
         assert_eq!(t.groups[1].disptime, Some(51));
         assert_eq!(drain(&mut t), [(51, 0)]);
@@ -452,7 +453,7 @@ mod tests {
     /// A hundred bios at 100 a second come out within the second, ten a slice.
     #[test]
     fn a_queue_drains_a_slice_at_a_time() {
-        let mut t = controller(vec![limited("g", write_iops(100))]);
+        let mut t = controller(&[limited(0, write_iops(100))]);
         let held = (0..100).filter(|ticket| t.ask(&write(1, 8), *ticket, 0) == Verdict::Hold).count();
         assert_eq!(held, 90);
         let out = drain(&mut t);
@@ -465,10 +466,10 @@ mod tests {
     /// Two children of a limited parent, each with 60 waiting: they come out in turns.
     #[test]
     fn children_take_turns_at_their_parent() {
-        let mut t = controller(vec![
-            limited("p", write_iops(100)),
-            limited("p/a", write_iops(1000)),
-            limited("p/b", write_iops(1000)),
+        let mut t = controller(&[
+            limited(0, write_iops(100)),
+            limited(1, write_iops(1000)),
+            limited(1, write_iops(1000)),
         ]);
         for ticket in 0..120 {
             let group = if ticket < 60 { 2 } else { 3 };
@@ -483,7 +484,7 @@ mod tests {
     /// What is read and what is written do not wait for each other; metadata waits for nobody.
     #[test]
     fn directions_are_apart_and_metadata_passes() {
-        let mut t = controller(vec![limited("g", Max { read_iops: 100, ..write_iops(5) })]);
+        let mut t = controller(&[limited(0, Max { read_iops: 100, ..write_iops(5) })]);
         assert_eq!(t.ask(&write(1, 8), 0, 0), Verdict::Hold);
         assert_eq!(t.ask(&Ask { read: true, ..write(1, 8) }, 1, 0), Verdict::Pass);
         assert_eq!(t.ask(&Ask { meta: true, ..write(1, 8) }, 2, 0), Verdict::Pass);

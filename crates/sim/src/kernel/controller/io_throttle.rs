@@ -85,8 +85,7 @@ pub struct IoThrottle {
 }
 
 impl IoThrottle {
-    /// With the groups' [`bandwidth_bps`](crate::group::GroupSpec::bandwidth_bps) and
-    /// [`iops`](crate::group::GroupSpec::iops).
+    /// With the groups' [`bandwidth_bps`](super::Entitled::bandwidth_bps) and [`iops`](super::Entitled::iops).
     pub fn new(strategy: Strategy, place: &Place<'_>) -> IoThrottle {
         let of = |limit: u64| Bucket::new(strategy, limit);
         IoThrottle {
@@ -135,10 +134,10 @@ impl Controller for IoThrottle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::group::{GroupSpec, GroupTree};
+    use crate::kernel::controller::Entitled;
 
-    fn throttle(strategy: Strategy, spec: GroupSpec, ask: impl Fn(&mut IoThrottle)) {
-        let groups = GroupTree::new(vec![spec]).expect("a tree");
+    fn throttle(strategy: Strategy, group: Entitled, ask: impl Fn(&mut IoThrottle)) {
+        let groups = [Entitled::ROOT, group];
         let place = Place { groups: &groups, nr_requests: 128, tick_ns: 1_000_000 };
         ask(&mut IoThrottle::new(strategy, &place));
     }
@@ -152,7 +151,7 @@ mod tests {
     /// 1 MiB/s, 64 KiB bios: 62.5 ms each from the first on, a debt of two is slept off at once.
     #[test]
     fn a_leaky_bucket_spreads_evenly() {
-        let spec = GroupSpec { bandwidth_bps: 1 << 20, ..GroupSpec::new("g", 100) };
+        let spec = Entitled { bandwidth_bps: 1 << 20, ..Entitled::below(0) };
         throttle(Strategy::LeakyBucket, spec, |t| {
             assert_eq!(t.ask(&bio(128), 0, 0), Verdict::SleepUntil(63 * MS));
             assert_eq!(t.ask(&bio(128), 0, 63 * MS), Verdict::SleepUntil(126 * MS), "the first is paid for");
@@ -164,7 +163,7 @@ mod tests {
     /// 1 MiB/s and a bucket of as much: sixteen bios of 64 KiB pass at once, the seventeenth sleeps 62.5 ms.
     #[test]
     fn a_token_bucket_lets_a_burst_pass() {
-        let spec = GroupSpec { bandwidth_bps: 1 << 20, ..GroupSpec::new("g", 100) };
+        let spec = Entitled { bandwidth_bps: 1 << 20, ..Entitled::below(0) };
         throttle(Strategy::TokenBucket, spec, |t| {
             for _ in 0..16 {
                 assert_eq!(t.ask(&bio(128), 0, 0), Verdict::Pass);
@@ -176,7 +175,7 @@ mod tests {
     /// 100 requests a second beside a wide bandwidth: the scarcer limit decides.
     #[test]
     fn the_longer_sleep_wins() {
-        let spec = GroupSpec { bandwidth_bps: 1 << 30, iops: 100, ..GroupSpec::new("g", 100) };
+        let spec = Entitled { bandwidth_bps: 1 << 30, iops: 100, ..Entitled::below(0) };
         throttle(Strategy::LeakyBucket, spec, |t| {
             assert_eq!(t.ask(&bio(8), 0, 0), Verdict::SleepUntil(10 * MS));
         });
@@ -185,7 +184,7 @@ mod tests {
     /// The flusher does not sleep; its thread submits the bio when its time has come.
     #[test]
     fn writeback_is_delayed_by_a_thread() {
-        let spec = GroupSpec { bandwidth_bps: 1 << 20, ..GroupSpec::new("g", 100) };
+        let spec = Entitled { bandwidth_bps: 1 << 20, ..Entitled::below(0) };
         throttle(Strategy::LeakyBucket, spec, |t| {
             let flusher = Ask { read: false, sync: false, daemon: true, ..bio(128) };
             assert_eq!([t.ask(&flusher, 7, 0), t.ask(&flusher, 8, 0)], [Verdict::Hold; 2]);

@@ -5,24 +5,21 @@
 //! io-throttle and blk-throttle really sit, and what they are compared with group scheduling for. `docs/groups-controllers.md`
 //! says what each is built from and what could not be verified.
 //!
-//! A controller is a state machine without tasks: [`crate::block::BlockLayer`] asks it, and [`worker`] is its thread.
+//! A controller is a state machine without tasks: [`crate::block::BlockLayer`] asks it.
 
 pub mod blk_throttle;
 pub mod io_throttle;
 pub mod ioband;
 mod spec;
-pub(crate) mod worker;
 
 use std::fmt::Debug;
 
 pub use spec::{ControllerError, ControllerSpec, KINDS, Kind};
 
-use crate::group::GroupTree;
-
 /// What a controller sees of a bio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ask {
-    /// Its group: an index into the [`GroupTree`].
+    /// Its group: an index into [`Place::groups`].
     pub group: usize,
     /// Does it read?
     pub read: bool,
@@ -81,11 +78,58 @@ pub trait Controller: Debug {
     }
 }
 
+/// `io.max`: limits a second, 0 = none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Max {
+    /// `rbps`, bytes.
+    pub read_bps: u64,
+    /// `wbps`, bytes.
+    pub write_bps: u64,
+    /// `riops`.
+    pub read_iops: u64,
+    /// `wiops`.
+    pub write_iops: u64,
+}
+
+/// What controllers want to know of a group; each looks at its own part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entitled {
+    /// Index of the parent, which comes earlier; `None`: the root.
+    pub parent: Option<usize>,
+    /// dm-ioband: share beside all the other groups.
+    pub weight: u32,
+    /// blk-throttle's limits (and fairlift's own).
+    pub max: Max,
+    /// dm-ioband's range: minimum and maximum (0: none), KB/s.
+    pub range_kb: (u64, u64),
+    /// io-throttle: bytes a second, 0 = none.
+    pub bandwidth_bps: u64,
+    /// io-throttle: requests a second, 0 = none.
+    pub iops: u64,
+}
+
+impl Entitled {
+    /// The root, without limits.
+    pub const ROOT: Entitled = Entitled {
+        parent: None,
+        weight: 100,
+        max: Max { read_bps: 0, write_bps: 0, read_iops: 0, write_iops: 0 },
+        range_kb: (0, 0),
+        bandwidth_bps: 0,
+        iops: 0,
+    };
+
+    /// A child of group `parent` without limits.
+    pub const fn below(parent: usize) -> Entitled {
+        Entitled { parent: Some(parent), ..Entitled::ROOT }
+    }
+}
+
 /// What a controller is built for.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// The groups.
-    pub groups: &'a GroupTree,
+    /// The groups, the root first.
+    pub groups: &'a [Entitled],
     /// Request slots of the queue below.
     pub nr_requests: u32,
     /// Length of a jiffy, nanoseconds.

@@ -4,9 +4,8 @@
 //! Tokens are as in the source, which takes the unit from a setting that this policy's own initialisation was not seen to
 //! set; here one token is a sector (two a KB), as `weight-iosize` has it.
 
-use super::super::Ask;
+use super::super::{Ask, Entitled};
 use super::Turn;
-use crate::group::GroupTree;
 
 /// A period, in jiffies of a millisecond.
 const PERIOD_MS: u64 = 1000;
@@ -66,8 +65,8 @@ pub struct RangeBw {
 }
 
 impl RangeBw {
-    /// With the groups' [`range_kb`](crate::group::GroupSpec::range_kb).
-    pub fn new(groups: &GroupTree) -> RangeBw {
+    /// With the groups' [`Entitled::range_kb`].
+    pub fn new(groups: &[Entitled]) -> RangeBw {
         let ranges: Vec<(u64, u64)> = groups.iter().map(|group| group.range_kb).collect();
         let min_kb_total: u64 = ranges.iter().map(|range| range.0).sum();
         let account = |(min_kb, max_kb): (u64, u64)| Account {

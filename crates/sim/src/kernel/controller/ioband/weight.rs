@@ -3,9 +3,8 @@
 //! Groups of the tree are groups of the device side by side; the root is its default group. Weights are those of the groups
 //! (dm-ioband's own go from 1 to 100; only their ratios matter).
 
-use super::super::Ask;
+use super::super::{Ask, Entitled};
 use super::{PolicyKind, Turn};
-use crate::group::GroupTree;
 
 /// Tokens that may be saved up, all groups together (`DEFAULT_TOKENPOOL`).
 const TOKEN_POOL: i64 = 2048;
@@ -59,7 +58,7 @@ pub struct Weight {
 
 impl Weight {
     /// `token`: tokens of an epoch, 0 for the default.
-    pub fn new(kind: PolicyKind, io_limit: u32, token: u32, groups: &GroupTree) -> Weight {
+    pub fn new(kind: PolicyKind, io_limit: u32, token: u32, groups: &[Entitled]) -> Weight {
         let unit = if kind == PolicyKind::WeightIosize { 3 } else { 0 };
         let bucket = match token {
             0 => (i64::from(io_limit) * 2 * BUCKET) << unit,
