@@ -180,12 +180,6 @@ impl Fair {
         self.entities[leaf(group).index()].busy
     }
 
-    /// Does nobody?
-    #[inline]
-    pub(crate) fn is_idle(&self) -> bool {
-        self.nodes[GroupId::ROOT.index()].is_idle()
-    }
-
     /// `group`'s own tasks have something to do.
     pub(crate) fn activate(&mut self, group: GroupId) {
         self.join_upwards(leaf(group));

@@ -32,7 +32,7 @@ impl Cfq {
 
     /// The queue of `id`'s level whose next request is nearest to the head, if it is close.
     fn nearest(&self, requests: &Requests, id: QueueId) -> Option<QueueId> {
-        let tree = &self.positions[usize::from(self.queue(id).level)];
+        let tree = &self.group_of(id).positions[usize::from(self.queue(id).level)];
         let ahead = tree.lower_bound(&self.places, self.head);
         let behind = match ahead {
             // Nothing can be nearer than right here.
@@ -63,7 +63,7 @@ impl Cfq {
                 if queue.class == IoClass::Idle
                     || !queue.sync
                     || queue.is_seeky_by_history()
-                    || self.busy == 1
+                    || self.group_of(id).busy == 1
                 {
                     return None;
                 }
@@ -77,7 +77,7 @@ impl Cfq {
     }
 
     /// `other` goes on where `id`, the active queue, stopped.
-    pub(super) fn hand_over(&mut self, requests: &Requests, id: QueueId, other: QueueId, now: u64) {
+    pub(super) fn hand_over(&mut self, env: &mut Env<'_>, id: QueueId, other: QueueId, now: u64) {
         match self.profile.cooperators {
             Cooperators::Switch => self.queue_mut(other).coop = true,
             Cooperators::MergeAndSplit => {
@@ -86,8 +86,8 @@ impl Cfq {
                 }
             }
         }
-        self.expire(requests, now, Residual::Drop);
-        self.activate(other);
+        self.expire(env, now, Residual::Drop);
+        self.activate(other, now);
     }
 
     /// Redirect the contexts of the queue with fewer of them to the other one; each follows with its next request.
@@ -129,7 +129,7 @@ impl Cfq {
     #[cold]
     pub(super) fn settle_shared_queue(
         &mut self,
-        requests: &Requests,
+        env: &mut Env<'_>,
         context: ContextId,
         id: QueueId,
         now: u64,
@@ -142,14 +142,14 @@ impl Cfq {
         } else if (shared || (id == QueueId::OVERFLOW && context != ContextId::OVERFLOW))
             && !self.free.is_empty()
         {
-            let own = self.join_new_queue(context);
-            self.leave(requests, id, now);
+            let own = self.join_new_queue(context, self.queue(id).home);
+            self.leave(env, id, now);
             return own;
         }
         let Some(target) = self.queue(id).merge_into else { return id };
         self.contexts[context.index()].queue = Some(target);
         self.queue_mut(target).coop = true;
-        self.drop_user(requests, id, now);
+        self.drop_user(env, id, now);
         target
     }
 
@@ -170,7 +170,8 @@ impl Cfq {
 
     fn move_position(&mut self, id: QueueId, level: u8, sector: u64) {
         self.leave_position(id);
-        let tree = &mut self.positions[usize::from(level)];
+        let group = self.queue(id).group;
+        let tree = &mut self.groups[group.index()].positions[usize::from(level)];
         if tree.insert_unique(&mut self.places, id, sector).is_ok() {
             self.queue_mut(id).position = level;
         }
@@ -179,7 +180,8 @@ impl Cfq {
     #[inline]
     pub(super) fn leave_position(&mut self, id: QueueId) {
         let queue = &mut self.queues[id.index()];
-        if let Some(tree) = self.positions.get_mut(usize::from(queue.position)) {
+        let positions = &mut self.groups[queue.group.index()].positions;
+        if let Some(tree) = positions.get_mut(usize::from(queue.position)) {
             tree.remove(&mut self.places, id);
             queue.position = NOWHERE;
         }

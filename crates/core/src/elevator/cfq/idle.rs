@@ -6,7 +6,7 @@ use crate::collections::Id;
 use crate::context::IoClass;
 use crate::elevator::Env;
 use crate::elevator::think::SAMPLES_VALID;
-use crate::request::{Flags, Request, Requests};
+use crate::request::{Flags, Request};
 
 /// Mean jump above which a process seeks, sectors (4 MiB).
 const SEEKY_MEAN: u64 = 8 * 1024;
@@ -191,7 +191,9 @@ impl Cfq {
 
     /// The active queue ran dry at a completion: wait for its next request, unless that is vain.
     pub(super) fn arm(&mut self, env: &Env<'_>, id: QueueId, now: u64) {
-        if self.idling_is_vain(env) || self.limits.slice_idle == 0 || !self.holds_on(env, id) {
+        let for_queue = self.limits.slice_idle > 0 && self.holds_on(env, id);
+        let for_group = !for_queue && self.group_is_worth_waiting(env, id);
+        if self.idling_is_vain(env) || !(for_queue || for_group) {
             return;
         }
         let Some(context) = self.active_context.filter(|context| env.contexts[*context].alive) else {
@@ -199,13 +201,13 @@ impl Cfq {
         };
         let state = &self.contexts[context.index()];
         let queue = self.queue(id);
-        let mut wait = self.limits.slice_idle;
+        let mut wait = if for_group { self.group_idle(env) } else { self.limits.slice_idle };
         match self.profile.trees {
             Trees::Single => {
                 if self.in_driver > 0 {
                     return;
                 }
-                if state.seeks.mean().is_some_and(|mean| mean > SEEKY_MEAN) {
+                if !for_group && state.seeks.mean().is_some_and(|mean| mean > SEEKY_MEAN) {
                     wait = wait.min(self.limits.seeky_idle);
                 }
             }
@@ -222,7 +224,7 @@ impl Cfq {
 
     /// The idle timer ran out at `now`.
     #[cold]
-    pub(super) fn timer_ran_out(&mut self, requests: &Requests, now: u64) {
+    pub(super) fn timer_ran_out(&mut self, env: &mut Env<'_>, now: u64) {
         self.timer_ns = NEVER;
         let Some(id) = self.active else { return };
         let queue = self.queue(id);
@@ -236,7 +238,7 @@ impl Cfq {
             }
             self.queue_mut(id).deep = false;
         }
-        self.expire(requests, now, Residual::Drop);
+        self.expire(env, now, Residual::Drop);
     }
 
     /// A request came for the active queue.

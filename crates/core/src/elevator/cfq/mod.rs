@@ -71,6 +71,7 @@
 
 mod choose;
 mod coop;
+mod groups;
 mod idle;
 mod preempt;
 mod profile;
@@ -83,18 +84,19 @@ mod yielding;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::{Config, Descriptor, Dispatch, Elevator, Env, Growth, MayQueue};
-use crate::collections::{Id, ListLinks, Tree, TreeLinks};
+use super::{Config, Descriptor, Dispatch, Elevator, Env, Grouping, Growth, MayQueue, first_occupied};
+use crate::collections::{Id, ListLinks, TreeLinks};
 use crate::context::{ContextId, IoClass};
+use crate::group::GroupId;
 use crate::request::{Bio, Flags, RequestId};
 use crate::tunable::Tunable;
 use choose::BackSeek;
+use groups::{GroupState, Spent};
 use idle::DepthProbe;
 use profile::{
     Arrival, Cooperators, DeadlineFrom, Depth, NeighboursFrom, NoIdle, Profile, Quantum, Ramp, Seeks, Trees,
 };
-use queue::{ContextState, Kind, Queue, QueueId, Residual, TREES, Turn};
-use workload::Workload;
+use queue::{ContextState, Kind, Queue, QueueId, Residual, Turn};
 use yielding::{NoIdleTree, Way, Yield};
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -118,6 +120,7 @@ struct Settings {
     slice_idle: u64,
     low_latency: u64,
     yields: u64,
+    group_isolation: u64,
 }
 
 /// What follows from the settings, times in clock units.
@@ -201,6 +204,8 @@ struct Cfq {
     active: Option<QueueId>,
     /// Whose request it dispatched first in this slice: the one to idle for.
     active_context: Option<ContextId>,
+    /// What its turn has cost so far.
+    spent: Spent,
     /// When idling ends, nanoseconds; [`NEVER`] while there is none.
     timer_ns: u64,
     /// Who wants it to go to whom.
@@ -209,7 +214,6 @@ struct Cfq {
     // What is queued and in the device.
     queued: u32,
     busy: u32,
-    busy_rt: u32,
     /// Dispatched and not completed, by the queue's kind: `[async, sync]`.
     in_flight: [u32; 2],
     /// Issued and not completed.
@@ -221,7 +225,6 @@ struct Cfq {
     depth: DepthProbe,
     /// When a sync request was slow for the last time; before any, a second before the first request.
     last_delayed_sync: Option<i64>,
-    workload: Workload,
     noidle_tree: NoIdleTree,
 
     // Everything of one kind in one array, and the links of each kind of list and tree.
@@ -231,10 +234,11 @@ struct Cfq {
     held: Vec<Held>,
     sectors: TreeLinks<RequestId, u64>,
     ages: ListLinks<RequestId>,
-    trees: [Tree<QueueId>; TREES],
+    groups: Vec<GroupState>,
     turns: TreeLinks<QueueId, i64>,
-    positions: [Tree<QueueId>; 8],
     places: TreeLinks<QueueId, u64>,
+    /// Where draining goes on.
+    drained: usize,
 }
 
 impl Cfq {
@@ -245,7 +249,9 @@ impl Cfq {
             Cooperators::Switch => contexts,
             Cooperators::MergeAndSplit => 2 * contexts,
         };
-        let (queues, free) = queue::queues(sync_queues);
+        // What groups share needs a queue only while it has requests; so does what is left behind by a context that moved.
+        let passing = if config.groups_max > 1 { config.requests_max + 2 } else { 0 };
+        let (queues, free) = queue::queues(sync_queues + passing);
         let clock = Clock::new(config.tick_ns);
         let default = |name| crate::tunable::find(profile.tunables, name).map_or(0, Tunable::stored_default);
         let settings = Settings {
@@ -260,6 +266,7 @@ impl Cfq {
             slice_idle: default("slice_idle"),
             low_latency: default("low_latency"),
             yields: default("yield"),
+            group_isolation: default("group_isolation"),
         };
         Cfq {
             profile: *profile,
@@ -268,17 +275,17 @@ impl Cfq {
             settings,
             active: None,
             active_context: None,
+            spent: Spent::default(),
             timer_ns: NEVER,
             yielded: None,
             queued: 0,
             busy: 0,
-            busy_rt: 0,
             in_flight: [0; 2],
             in_driver: 0,
             head: 0,
             depth: DepthProbe::new(profile.depth),
             last_delayed_sync: None,
-            workload: Workload::NONE,
+            groups: alloc::vec![GroupState::NEW; config.groups_max.max(1)],
             noidle_tree: NoIdleTree::NEW,
             turns: TreeLinks::new(queues.len()),
             places: TreeLinks::new(queues.len()),
@@ -288,45 +295,46 @@ impl Cfq {
             held: alloc::vec![Held { owner: QueueId::OVERFLOW, queued: false, deadline: 0 }; config.requests_max],
             sectors: TreeLinks::new(config.requests_max),
             ages: ListLinks::new(config.requests_max),
-            trees: [Tree::new(); TREES],
-            positions: [Tree::new(); 8],
+            drained: 0,
         }
     }
 
     /// The time in clock units, after what the idle timer had to do up to it.
     #[inline]
-    fn enter(&mut self, env: &Env<'_>) -> u64 {
+    fn enter(&mut self, env: &mut Env<'_>) -> u64 {
         self.run_timer(env);
         self.clock.advance(env.now)
     }
 
     /// Do what the idle timer had to do until now.
     #[inline]
-    fn run_timer(&mut self, env: &Env<'_>) {
+    fn run_timer(&mut self, env: &mut Env<'_>) {
         #[cfg(test)]
         self.check();
         if env.now >= self.timer_ns {
             let due = self.clock.at(self.timer_ns);
-            self.timer_ran_out(env.requests, due);
+            self.timer_ran_out(env, due);
         }
     }
 
     /// The queue to dispatch from; `None`: wait for the active queue's requests to come or to complete.
-    fn select(&mut self, env: &Env<'_>, now: u64) -> Option<QueueId> {
-        let requests = env.requests;
-        let Some(id) = self.active else { return self.pick(now) };
+    fn select(&mut self, env: &mut Env<'_>, now: u64) -> Option<QueueId> {
+        let Some(id) = self.active else { return self.pick(env, now) };
         let queue = self.queue(id);
         if queue.wait_busy && !queue.is_empty() {
-            self.expire(requests, now, Residual::Drop);
-            return self.pick(now);
+            self.expire(env, now, Residual::Drop);
+            return self.pick(env, now);
         }
         if queue.slice_used(now) && !queue.must_dispatch {
-            self.expire(requests, now, Residual::Drop);
-            return self.pick(now);
+            self.expire(env, now, Residual::Drop);
+            return self.pick(env, now);
         }
-        if self.profile.trees == Trees::Single && queue.class != IoClass::RealTime && self.busy_rt > 0 {
-            self.expire(requests, now, Residual::Keep);
-            return self.pick(now);
+        if self.profile.trees == Trees::Single
+            && queue.class != IoClass::RealTime
+            && self.group_of(id).busy_rt > 0
+        {
+            self.expire(env, now, Residual::Keep);
+            return self.pick(env, now);
         }
         if !queue.is_empty() {
             return Some(id);
@@ -335,33 +343,34 @@ impl Cfq {
             && let Way::Over(heir) = self.make_way(env, id, now)
         {
             let Some(heir) = heir else {
-                self.expire(requests, now, Residual::Drop);
-                return self.pick(now);
+                self.expire(env, now, Residual::Drop);
+                return self.pick(env, now);
             };
-            self.activate(heir);
+            self.activate(heir, now);
             return Some(heir);
         }
-        if let Some(other) = self.close_cooperator(requests, id) {
-            self.hand_over(requests, id, other, now);
+        if let Some(other) = self.close_cooperator(env.requests, id) {
+            self.hand_over(env, id, other, now);
             return Some(other);
         }
-        if self.timer_ns != NEVER || (self.queue(id).dispatched > 0 && self.holds_on(env, id)) {
+        if self.timer_ns != NEVER || (self.queue(id).dispatched > 0 && self.keeps_device(env, id)) {
             return None;
         }
-        self.expire(requests, now, Residual::Drop);
-        self.pick(now)
+        self.expire(env, now, Residual::Drop);
+        self.pick(env, now)
     }
 
     /// Whose turn it is.
-    fn pick(&mut self, now: u64) -> Option<QueueId> {
+    fn pick(&mut self, env: &mut Env<'_>, now: u64) -> Option<QueueId> {
+        let group = if env.groups.in_use() { self.pick_group(env)? } else { GroupId::ROOT };
         let id = match self.profile.trees {
-            Trees::Single => self.trees[0].first()?,
-            Trees::Workloads => self.pick_from_workloads(now)?,
+            Trees::Single => self.groups[group.index()].trees[0].first()?,
+            Trees::Workloads => self.pick_from_workloads(env, group, now)?,
         };
         if self.profile.cooperators == Cooperators::Switch {
             self.queue_mut(id).coop = false;
         }
-        self.activate(id);
+        self.activate(id, now);
         Some(id)
     }
 
@@ -422,8 +431,9 @@ impl Cfq {
 
     /// [`Trees::Workloads`]: the only busy queue is near the end of its slice at a completion. Its group would leave
     /// the round and lose its place, so it may be waited for a little longer.
-    fn waits_busy(&self, id: QueueId, now: u64) -> bool {
-        if self.profile.trees == Trees::Single || self.busy > 1 {
+    fn waits_busy(&self, env: &Env<'_>, id: QueueId, now: u64) -> bool {
+        let keeps_place = self.profile.trees == Trees::Workloads || self.group_is_worth_waiting(env, id);
+        if !keeps_place || self.shares_group(id) {
             return false;
         }
         let queue = self.queue(id);
@@ -468,7 +478,7 @@ impl Elevator for Cfq {
         if self.last_delayed_sync.is_none() {
             self.last_delayed_sync = Some(now as i64 - self.limits.second);
         }
-        let id = self.queue_for(requests, env.contexts, request.context, request.is_sync(), now);
+        let id = self.queue_for(env, request, now);
         let deadline = match self.profile.deadline_from {
             DeadlineFrom::Start => self.clock.at(request.start_ns),
             DeadlineFrom::Insert => now,
@@ -484,8 +494,8 @@ impl Elevator for Cfq {
 
         if self.active == Some(id) {
             self.arrived_for_active(id, request);
-        } else if takes_back || self.should_preempt(id, request, now) {
-            self.preempt(requests, id, now);
+        } else if takes_back || self.should_preempt(env, id, request, now) {
+            self.preempt(env, id, now);
         }
     }
 
@@ -502,7 +512,7 @@ impl Elevator for Cfq {
             debug_assert!(false, "a selected queue has a next request");
             return self.wait();
         };
-        self.take(env.requests, id, rq);
+        self.take(env, id, rq);
         if self.active_context.is_none() {
             self.active_context = Some(env.requests[rq].context);
         }
@@ -510,9 +520,11 @@ impl Elevator for Cfq {
         let queue = self.queue_mut(id);
         queue.slice_dispatched += 1;
         queue.must_dispatch = false;
+        self.spent.sectors += u64::from(env.requests[rq].sectors);
+        let queue = self.queue(id);
         let (sync, class, level, sent) = (queue.sync, queue.class, queue.level, queue.slice_dispatched);
         if self.busy > 1 && (class == IoClass::Idle || (!sync && sent >= self.async_requests_max(level))) {
-            self.expire(env.requests, now, Residual::Drop);
+            self.expire(env, now, Residual::Drop);
         }
         Dispatch::Issue(rq)
     }
@@ -526,13 +538,15 @@ impl Elevator for Cfq {
                     self.place(id, now, Turn::InOrder);
                 }
             }
-            _ => self.expire(env.requests, now, Residual::Drop),
+            _ => self.expire(env, now, Residual::Drop),
         }
-        let id = self.trees.iter().find_map(Tree::first)?;
+        let groups = &self.groups;
+        let group = first_occupied(&mut self.drained, groups.len(), |group| groups[group].busy == 0)?;
+        let id = groups[group].first()?;
         let rq = self.queue(id).next?;
-        self.take(env.requests, id, rq);
+        self.take(env, id, rq);
         if self.queue(id).is_empty() {
-            self.leave_round(id);
+            self.leave_round(env, id);
         }
         Some(rq)
     }
@@ -575,11 +589,11 @@ impl Elevator for Cfq {
         if self.active == Some(id) {
             self.completed_for_active(env, id, rq, now);
         }
-        self.reap(env.requests, id, now);
+        self.reap(env, id, now);
     }
 
     fn find_front(&self, env: &Env<'_>, bio: &Bio) -> Option<RequestId> {
-        let id = self.find_queue(env.contexts, bio.context, bio.is_sync())?;
+        let id = self.find_queue(env.contexts, bio.context, env.group_of(bio), bio.is_sync())?;
         self.queue(id).sorted.find(&self.sectors, bio.end())
     }
 
@@ -588,7 +602,8 @@ impl Elevator for Cfq {
             return false;
         }
         let held = self.held[rq.index()];
-        held.queued && self.find_queue(env.contexts, bio.context, bio.is_sync()) == Some(held.owner)
+        let group = env.group_of(bio);
+        held.queued && self.find_queue(env.contexts, bio.context, group, bio.is_sync()) == Some(held.owner)
     }
 
     fn grew(&mut self, env: &mut Env<'_>, rq: RequestId, growth: Growth) {
@@ -623,13 +638,13 @@ impl Elevator for Cfq {
             };
             self.queue_mut(lost.owner).next = next;
         }
-        self.unlink(env.requests, lost.owner, gone);
+        self.unlink(env, lost.owner, gone);
         if self.queue(lost.owner).is_empty() && self.active != Some(lost.owner) {
-            self.leave_round(lost.owner);
+            self.leave_round(env, lost.owner);
         } else if self.active != Some(lost.owner) {
             self.update_position(env.requests, lost.owner);
         }
-        self.reap(env.requests, lost.owner, now);
+        self.reap(env, lost.owner, now);
     }
 
     fn former(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
@@ -644,7 +659,7 @@ impl Elevator for Cfq {
 
     fn may_queue(&mut self, env: &mut Env<'_>, context: ContextId, sync: bool) -> MayQueue {
         self.enter(env);
-        let Some(id) = self.find_queue(env.contexts, context, sync) else { return MayQueue::May };
+        let Some(id) = self.find_own_queue(env.contexts, context, sync) else { return MayQueue::May };
         self.refresh_ioprio(id, env.contexts[context].ioprio);
         let queue = self.queue_mut(id);
         if queue.waiting && !queue.must_allocated {
@@ -657,12 +672,26 @@ impl Elevator for Cfq {
     fn context_exit(&mut self, env: &mut Env<'_>, context: ContextId) {
         let now = self.enter(env);
         self.forget_yield(context);
-        self.forget(env.requests, context, now);
+        self.forget(env, context, now);
+    }
+
+    fn context_moved(&mut self, env: &mut Env<'_>, context: ContextId) {
+        let now = self.enter(env);
+        self.forget_yield(context);
+        self.forget(env, context, now);
+    }
+
+    fn group_started(&mut self, group: GroupId) {
+        self.groups[group.index()].workload.forget();
+    }
+
+    fn grouping(&self) -> Grouping {
+        Grouping::Own
     }
 
     fn ioprio_changed(&mut self, env: &mut Env<'_>, context: ContextId) {
         self.enter(env);
-        if let Some(id) = self.find_queue(env.contexts, context, true) {
+        if let Some(id) = self.find_own_queue(env.contexts, context, true) {
             self.queue_mut(id).ioprio_stale = true;
         }
     }
@@ -696,6 +725,7 @@ impl Elevator for Cfq {
             "slice_idle" => &mut self.settings.slice_idle,
             "low_latency" => &mut self.settings.low_latency,
             "yield" => &mut self.settings.yields,
+            "group_isolation" => &mut self.settings.group_isolation,
             _ => return None,
         })
     }
@@ -708,19 +738,19 @@ impl Elevator for Cfq {
 
 impl Cfq {
     /// A request of the active queue is done: begin its slice, end it, or wait for the next request.
-    fn completed_for_active(&mut self, env: &Env<'_>, id: QueueId, rq: RequestId, now: u64) {
+    fn completed_for_active(&mut self, env: &mut Env<'_>, id: QueueId, rq: RequestId, now: u64) {
         if self.queue(id).slice_new {
-            self.begin_slice(id, now);
+            self.begin_slice(env, id, now);
         }
-        if self.waits_busy(id, now) {
-            let end = now + self.limits.slice_idle;
+        if self.waits_busy(env, id, now) {
+            let end = now + self.busy_wait(env);
             let queue = self.queue_mut(id);
             queue.slice_end = end;
             queue.wait_busy = true;
         }
         let queue = self.queue(id);
         if queue.slice_used(now) || queue.class == IoClass::Idle {
-            self.expire(env.requests, now, Residual::Keep);
+            self.expire(env, now, Residual::Keep);
             return;
         }
         let request = &env.requests[rq];
@@ -730,16 +760,18 @@ impl Cfq {
         let no_idle = request.flags.contains(Flags::NOIDLE);
         let worth_it = match self.profile.trees {
             // Looking for a cooperator costs most: last.
-            Trees::Single => !no_idle && queue.idle_window && !self.has_cooperator(env, id),
+            Trees::Single => {
+                let wanted = queue.idle_window || self.group_is_worth_waiting(env, id);
+                !no_idle && wanted && !self.has_cooperator(env, id)
+            }
             Trees::Workloads => {
                 if self.has_cooperator(env, id) {
                     return;
                 }
-                self.workload.wants_idle |= !no_idle;
-                self.profile.noidle == NoIdle::MovesQueue
-                    || self.workload.kind() == Kind::Sync
-                    || self.workload.wants_idle
-                    || self.busy == 1
+                let group = self.group_of_mut(id);
+                group.workload.wants_idle |= !no_idle;
+                let tree = group.workload.kind() == Kind::Sync || group.workload.wants_idle;
+                self.profile.noidle == NoIdle::MovesQueue || tree || !self.shares_group(id)
             }
         };
         if worth_it {

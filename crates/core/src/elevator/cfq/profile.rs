@@ -27,6 +27,8 @@ pub(super) struct Profile {
     pub(super) noidle: NoIdle,
     /// When a request's soft deadline starts to run.
     pub(super) deadline_from: DeadlineFrom,
+    /// Is the last queue of a group waited for, though it is not worth it by itself (`group_idle`)?
+    pub(super) group_idle: bool,
     /// The settings, in the order of their documentation.
     pub(super) tunables: &'static [Tunable],
 }
@@ -147,6 +149,7 @@ const V2_6_31: Profile = Profile {
     arrival: Arrival::Promises,
     noidle: NoIdle::SparesWait,
     deadline_from: DeadlineFrom::Start,
+    group_idle: true,
     tunables: &[
         quantum(4),
         FIFO_EXPIRE_SYNC,
@@ -172,6 +175,7 @@ const V2_6_34: Profile = Profile {
     arrival: Arrival::EndsWait,
     noidle: NoIdle::SparesWait,
     deadline_from: DeadlineFrom::Insert,
+    group_idle: false,
     tunables: &[
         quantum(8),
         FIFO_EXPIRE_SYNC,
@@ -184,12 +188,13 @@ const V2_6_34: Profile = Profile {
         SLICE_IDLE,
         LOW_LATENCY,
         YIELD,
+        GROUP_ISOLATION,
     ],
 };
 
 /// As 2.6.34 but for 749ef9f8423, upstream's answer to slow `fsync`: together with journals that write sync and NOIDLE,
 /// caller and journal thread take turns in the sync-noidle tree.
-const V2_6_37: Profile = Profile { name: "2.6.37", noidle: NoIdle::MovesQueue, ..V2_6_34 };
+const V2_6_37: Profile = Profile { name: "2.6.37", noidle: NoIdle::MovesQueue, group_idle: true, ..V2_6_34 };
 
 /// The kernel's `UINT_MAX`, the upper end of almost every range.
 const MAX: u64 = u32::MAX as u64;
@@ -261,6 +266,13 @@ const LOW_LATENCY: Tunable = Tunable::new(
     (0, 1),
     1,
     "shrink slices to fit 300 ms per round and let async depth grow slowly",
+);
+const GROUP_ISOLATION: Tunable = Tunable::new(
+    "group_isolation",
+    Unit::Switch,
+    (0, 1),
+    0,
+    "keep seekers in their own group instead of serving all groups' together as the root's",
 );
 const YIELD: Tunable = Tunable::new(
     "yield",

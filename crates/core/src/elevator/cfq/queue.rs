@@ -4,13 +4,15 @@ use alloc::vec::Vec;
 
 use super::choose::prefer;
 use super::coop::CHAIN_MAX;
+use super::groups::STRANGERS;
 use super::idle::SeekMean;
-use super::{Cfq, Clock, Cooperators, NEVER, Trees};
+use super::{Cfq, Clock, Cooperators, NEVER, Spent, Trees};
 use crate::collections::{Id, List, Tree};
 use crate::context::{ContextId, Contexts, IoClass, IoPrio};
 use crate::elevator::think::ThinkTime;
 use crate::elevator::{Env, Placement};
-use crate::request::{Flags, RequestId, Requests};
+use crate::group::GroupId;
+use crate::request::{Flags, Request, RequestId};
 
 pub(super) use id::QueueId;
 
@@ -79,6 +81,11 @@ pub(super) struct Queue {
     pub(super) chain: u8,
     /// Taken from the pool?
     pub(super) taken: bool,
+    /// The group whose requests it holds, and the one it takes turns in (see [`super::groups`]).
+    pub(super) home: GroupId,
+    pub(super) group: GroupId,
+    /// Its place among its group's shared queues, if it is one that comes and goes.
+    pub(super) shared: u8,
 
     // Its turn.
     /// Time part of its key in the service tree.
@@ -136,6 +143,9 @@ impl Queue {
         merge_into: None,
         chain: 0,
         taken: false,
+        home: GroupId::ROOT,
+        group: GroupId::ROOT,
+        shared: NOWHERE,
         key: 0,
         tree: NOWHERE,
         position: NOWHERE,
@@ -157,12 +167,12 @@ impl Queue {
         last_end: 0,
     };
 
-    fn new_async(ioprio: IoPrio) -> Queue {
+    pub(super) fn new_async(ioprio: IoPrio) -> Queue {
         Queue { sync: false, class: ioprio.class(), level: ioprio.level(), taken: true, ..Queue::FREE }
     }
 
     /// A sync queue that takes its priority from its first request.
-    const fn new_sync() -> Queue {
+    pub(super) const fn new_sync() -> Queue {
         Queue { ioprio_stale: true, idle_window: true, taken: true, ..Queue::FREE }
     }
 
@@ -248,7 +258,7 @@ pub(super) enum Turn {
 const CLASS_SPAN: i64 = 1 << 61;
 const TIME_MAX: i64 = (1 << 60) - 1;
 
-/// All queues: sync ones first (the overflow one at 0), async ones last. Also the stack of free sync ones.
+/// All queues: sync ones (and what groups share, as it comes and goes) first (the overflow one at 0), async ones last. Also the stack of free sync ones.
 pub(super) fn queues(sync: usize) -> (Vec<Queue>, Vec<QueueId>) {
     let mut queues = alloc::vec![Queue::FREE; sync];
     queues[0] = Queue::new_sync();
@@ -271,14 +281,10 @@ impl Cfq {
 
     // Which queue a request belongs to.
 
+    /// The root's async queue number `index`.
     #[inline]
-    fn async_queue(&self, ioprio: IoPrio) -> QueueId {
-        let first = self.queues.len() - ASYNC_QUEUES;
-        QueueId::from_index(match ioprio.class() {
-            IoClass::RealTime => first + usize::from(ioprio.level()),
-            IoClass::BestEffort => first + 8 + usize::from(ioprio.level()),
-            IoClass::Idle => first + 16,
-        })
+    pub(super) fn root_async_queue(&self, index: usize) -> QueueId {
+        QueueId::from_index(self.queues.len() - ASYNC_QUEUES + index)
     }
 
     /// The state of `context` if its present tenant is known.
@@ -289,35 +295,50 @@ impl Cfq {
 
     /// The queue a request of `context` would go to now, if it has one.
     #[inline]
-    pub(super) fn find_queue(&self, contexts: &Contexts, context: ContextId, sync: bool) -> Option<QueueId> {
-        if sync {
-            self.context(contexts, context)?.queue
+    pub(super) fn find_queue(
+        &self,
+        contexts: &Contexts,
+        context: ContextId,
+        group: GroupId,
+        sync: bool,
+    ) -> Option<QueueId> {
+        if !sync {
+            self.find_shared(group, async_index(contexts[context].ioprio))
+        } else if contexts[context].group == group {
+            self.context(contexts, context)?.queue.filter(|id| self.queue(*id).home == group)
         } else {
-            Some(self.async_queue(contexts[context].ioprio))
+            self.find_shared(group, STRANGERS)
         }
+    }
+
+    /// As [`Cfq::find_queue`], in the group the context is in.
+    #[inline]
+    pub(super) fn find_own_queue(
+        &self,
+        contexts: &Contexts,
+        context: ContextId,
+        sync: bool,
+    ) -> Option<QueueId> {
+        self.find_queue(contexts, context, contexts[context].group, sync)
     }
 
     /// The queue for a new request of `context`: splits and merges of shared queues take effect here.
     #[inline]
-    pub(super) fn queue_for(
-        &mut self,
-        requests: &Requests,
-        contexts: &Contexts,
-        context: ContextId,
-        sync: bool,
-        now: u64,
-    ) -> QueueId {
-        let tenant = &contexts[context];
-        let state = &self.contexts[context.index()];
-        let own = if state.epoch == Some(tenant.epoch) {
-            state.queue
+    pub(super) fn queue_for(&mut self, env: &mut Env<'_>, request: &Request, now: u64) -> QueueId {
+        let (context, group) = (request.context, request.group);
+        let tenant = &env.contexts[context];
+        let id = if !request.is_sync() {
+            self.shared_queue(group, async_index(tenant.ioprio))
+        } else if tenant.group != group {
+            self.shared_queue(group, STRANGERS)
         } else {
-            self.meet(requests, contexts, context, now)
-        };
-        let id = match own {
-            _ if !sync => self.async_queue(tenant.ioprio),
-            Some(id) => self.settled_queue(requests, context, id, now),
-            None => self.join_new_queue(context),
+            let state = &self.contexts[context.index()];
+            let own =
+                if state.epoch == Some(tenant.epoch) { state.queue } else { self.meet(env, context, now) };
+            match own {
+                Some(id) if self.queue(id).home == group => self.settled_queue(env, context, id, now),
+                _ => self.join_new_queue(context, group),
+            }
         };
         self.refresh_ioprio(id, tenant.ioprio);
         id
@@ -325,35 +346,32 @@ impl Cfq {
 
     /// `context` has a new tenant, who has no queue yet.
     #[cold]
-    fn meet(
-        &mut self,
-        requests: &Requests,
-        contexts: &Contexts,
-        context: ContextId,
-        now: u64,
-    ) -> Option<QueueId> {
-        self.forget(requests, context, now);
-        let epoch = Some(contexts[context].epoch);
+    fn meet(&mut self, env: &mut Env<'_>, context: ContextId, now: u64) -> Option<QueueId> {
+        self.forget(env, context, now);
+        let epoch = Some(env.contexts[context].epoch);
         self.contexts[context.index()] =
             ContextState { epoch, last_completion: now, ..ContextState::UNKNOWN };
         None
     }
 
     #[inline]
-    fn settled_queue(&mut self, requests: &Requests, context: ContextId, id: QueueId, now: u64) -> QueueId {
+    fn settled_queue(&mut self, env: &mut Env<'_>, context: ContextId, id: QueueId, now: u64) -> QueueId {
         let queue = self.queue(id);
         if queue.merge_into.is_none() && !queue.split && id != QueueId::OVERFLOW {
             return id;
         }
-        self.settle_shared_queue(requests, context, id, now)
+        self.settle_shared_queue(env, context, id, now)
     }
 
-    /// Give `context`, which uses none, a queue of its own; the overflow queue when there is none left.
-    pub(super) fn join_new_queue(&mut self, context: ContextId) -> QueueId {
+    /// Give `context`, which uses none in `group`, a queue of its own; a shared one when it has none to itself.
+    pub(super) fn join_new_queue(&mut self, context: ContextId, group: GroupId) -> QueueId {
+        if context == ContextId::OVERFLOW && group != GroupId::ROOT {
+            return self.shared_queue(group, STRANGERS);
+        }
         let id = if context == ContextId::OVERFLOW { None } else { self.free.pop() };
         let id = id.unwrap_or(QueueId::OVERFLOW);
         if id != QueueId::OVERFLOW {
-            *self.queue_mut(id) = Queue::new_sync();
+            *self.queue_mut(id) = Queue { home: group, group, ..Queue::new_sync() };
         }
         self.queue_mut(id).users += 1;
         self.contexts[context.index()].queue = Some(id);
@@ -369,48 +387,54 @@ impl Cfq {
     }
 
     /// The tenant of `context` is gone: nobody idles for it, its queue is served to the end.
-    pub(super) fn forget(&mut self, requests: &Requests, context: ContextId, now: u64) {
+    pub(super) fn forget(&mut self, env: &mut Env<'_>, context: ContextId, now: u64) {
         if self.active_context == Some(context) {
             self.active_context = None;
         }
         if let Some(id) = self.contexts[context.index()].queue.take() {
             if self.active == Some(id) {
-                self.expire(requests, now, Residual::Drop);
+                self.expire(env, now, Residual::Drop);
             }
-            self.leave(requests, id, now);
+            self.leave(env, id, now);
         }
     }
 
     /// One context less uses `id`, and the queues `id` was to be merged into.
-    pub(super) fn leave(&mut self, requests: &Requests, id: QueueId, now: u64) {
+    pub(super) fn leave(&mut self, env: &mut Env<'_>, id: QueueId, now: u64) {
         let mut link = self.queue(id).merge_into;
         for _ in 0..CHAIN_MAX {
             let Some(target) = link else { break };
             link = self.queue(target).merge_into;
-            self.drop_user(requests, target, now);
+            self.drop_user(env, target, now);
         }
-        self.drop_user(requests, id, now);
+        self.drop_user(env, id, now);
     }
 
-    pub(super) fn drop_user(&mut self, requests: &Requests, id: QueueId, now: u64) {
+    pub(super) fn drop_user(&mut self, env: &mut Env<'_>, id: QueueId, now: u64) {
         let queue = self.queue_mut(id);
         debug_assert!(queue.users > 0, "left more often than joined");
         queue.users = queue.users.saturating_sub(1);
-        self.reap(requests, id, now);
+        self.reap(env, id, now);
     }
 
     /// Free a sync queue that nobody uses and that has nothing queued or dispatched.
     #[inline]
-    pub(super) fn reap(&mut self, requests: &Requests, id: QueueId, now: u64) {
+    pub(super) fn reap(&mut self, env: &mut Env<'_>, id: QueueId, now: u64) {
         let queue = self.queue(id);
-        if queue.users > 0 || !queue.sync || queue.dispatched > 0 || !queue.is_empty() {
+        if queue.users > 0 || queue.dispatched > 0 || !queue.is_empty() {
             return;
         }
-        if id == QueueId::OVERFLOW || !queue.taken {
+        let shared = queue.shared != NOWHERE;
+        let permanent = id == QueueId::OVERFLOW || !queue.sync && !shared;
+        // A shared queue has users still to come: it may be idled on.
+        if permanent || !queue.taken || (shared && self.active == Some(id)) {
             return;
+        }
+        if shared {
+            self.forget_shared(id);
         }
         if self.active == Some(id) {
-            self.expire(requests, now, Residual::Drop);
+            self.expire(env, now, Residual::Drop);
         }
         debug_assert!(!self.queue(id).is_busy(), "an empty queue waits for a turn");
         *self.queue_mut(id) = Queue::FREE;
@@ -435,7 +459,7 @@ impl Cfq {
             queue.next.filter(|next| prefer(&requests[*next], request, self.head, self.limits.back_seek));
         queue.next = next.or(Some(rq));
         if !queue.is_busy() {
-            self.enter_round(id, now);
+            self.enter_round(env, id, now);
         }
         // The active queue is not looked for: it is filed when it expires.
         if self.active != Some(id) {
@@ -446,30 +470,30 @@ impl Cfq {
     /// `alias` makes way for a request that starts at the same sector and is not there yet.
     #[cold]
     fn send_away(&mut self, env: &mut Env<'_>, id: QueueId, alias: RequestId) {
-        self.take(env.requests, id, alias);
+        self.take(env, id, alias);
         env.dispatch.place(env.requests, alias, Placement::Sorted);
     }
 
     /// Remove `rq` from `id` for the device.
     #[inline(always)] // see `add`
-    pub(super) fn take(&mut self, requests: &Requests, id: QueueId, rq: RequestId) {
+    pub(super) fn take(&mut self, env: &mut Env<'_>, id: QueueId, rq: RequestId) {
         let queue = self.queue(id);
-        let next = if queue.sorted.len() == 1 { None } else { self.next_after(requests, queue, rq) };
+        let next = if queue.sorted.len() == 1 { None } else { self.next_after(env.requests, queue, rq) };
         let queue = self.queue_mut(id);
         queue.next = next;
         queue.dispatched += 1;
         let kind = usize::from(queue.sync);
         self.in_flight[kind] += 1;
-        self.unlink(requests, id, rq);
+        self.unlink(env, id, rq);
     }
 
     /// Forget `rq`, which is no longer `id`'s next one (or was its last).
     #[inline(always)] // see `add`
-    pub(super) fn unlink(&mut self, requests: &Requests, id: QueueId, rq: RequestId) {
+    pub(super) fn unlink(&mut self, env: &mut Env<'_>, id: QueueId, rq: RequestId) {
         let queue = &mut self.queues[id.index()];
         queue.sorted.remove(&mut self.sectors, rq);
         queue.fifo.remove(&mut self.ages, rq);
-        queue.meta_queued -= u32::from(requests[rq].flags.contains(Flags::META));
+        queue.meta_queued -= u32::from(env.requests[rq].flags.contains(Flags::META));
         let (empty, filed) = (queue.is_empty(), queue.position != NOWHERE);
         self.held[rq.index()].queued = false;
         self.queued -= 1;
@@ -478,7 +502,7 @@ impl Cfq {
                 self.leave_position(id);
             }
             if self.profile.trees == Trees::Single {
-                self.leave_round(id);
+                self.leave_round(env, id);
             }
         }
     }
@@ -509,17 +533,18 @@ impl Cfq {
     /// The service tree a busy queue waits in.
     #[inline]
     pub(super) fn tree_holding(&self, id: QueueId) -> Option<&Tree<QueueId>> {
-        self.trees.get(usize::from(self.queue(id).tree))
+        self.group_of(id).trees.get(usize::from(self.queue(id).tree))
     }
 
     /// A queue got its first request.
-    fn enter_round(&mut self, id: QueueId, now: u64) {
+    fn enter_round(&mut self, env: &mut Env<'_>, id: QueueId, now: u64) {
+        self.choose_group(env, id);
         let rt = self.queue(id).class == IoClass::RealTime;
         self.queue_mut(id).counted_rt = rt;
-        self.busy_rt += u32::from(rt);
+        self.group_of_mut(id).busy_rt += u32::from(rt);
         match self.profile.trees {
             Trees::Single => {
-                self.busy += 1;
+                self.count_busy(id);
                 if self.active == Some(id) {
                     self.queue_mut(id).tree = ON_TURN;
                 } else {
@@ -529,25 +554,34 @@ impl Cfq {
             // The group counts a queue only once it is in; see `slice_offset`.
             Trees::Workloads => {
                 self.place(id, now, Turn::InOrder);
-                self.busy += 1;
+                self.count_busy(id);
             }
         }
+        self.settle(env, self.queue(id).group);
     }
 
-    pub(super) fn leave_round(&mut self, id: QueueId) {
+    fn count_busy(&mut self, id: QueueId) {
+        self.busy += 1;
+        self.group_of_mut(id).busy += 1;
+    }
+
+    pub(super) fn leave_round(&mut self, env: &mut Env<'_>, id: QueueId) {
         let queue = &mut self.queues[id.index()];
-        match self.trees.get_mut(usize::from(queue.tree)) {
+        let group = &mut self.groups[queue.group.index()];
+        match group.trees.get_mut(usize::from(queue.tree)) {
             Some(tree) => tree.remove(&mut self.turns, id),
             None if queue.tree == ON_TURN => {}
             None => return,
         }
         queue.tree = NOWHERE;
         let rt = core::mem::take(&mut queue.counted_rt);
-        self.busy_rt -= u32::from(rt);
-        self.busy -= 1;
-        if self.busy == 0 {
-            self.workload.forget_saved();
+        group.busy_rt -= u32::from(rt);
+        group.busy -= 1;
+        if group.busy == 0 {
+            group.workload.forget_saved();
         }
+        self.busy -= 1;
+        self.settle(env, self.queue(id).group);
     }
 
     /// Shorter slices come round sooner: the distance grows with the number of other queues.
@@ -555,7 +589,7 @@ impl Cfq {
         let queue = self.queue(id);
         let longest = self.limits.slice[1][0] as i64;
         let own = self.limits.slice[usize::from(queue.sync)][usize::from(queue.level)] as i64;
-        (i64::from(self.busy) - 1).saturating_mul(longest - own)
+        (i64::from(self.group_of(id).busy) - 1).saturating_mul(longest - own)
     }
 
     /// (Re-)file `id` in its service tree.
@@ -564,7 +598,7 @@ impl Cfq {
         let class = self.queue(id).class;
         let time = now as i64;
         let key = if class == IoClass::Idle {
-            let last = self.trees[tree].last().filter(|last| *last != id);
+            let last = self.group_of(id).trees[tree].last().filter(|last| *last != id);
             last.map_or(time, |last| self.queue(last).key).saturating_add(self.limits.idle_class_delay)
         } else if turn == Turn::InOrder {
             let residual = core::mem::take(&mut self.queue_mut(id).residual);
@@ -572,27 +606,28 @@ impl Cfq {
         } else if self.profile.trees == Trees::Single {
             -TIME_MAX
         } else {
-            let first = self.trees[tree].first();
+            let first = self.group_of(id).trees[tree].first();
             first.map_or(time, |first| self.queue(first).key).saturating_sub(self.limits.second)
         };
         let key = key.clamp(-TIME_MAX, TIME_MAX);
         let rank = if self.profile.trees == Trees::Single { class as i64 } else { 0 };
         let ranked = rank * CLASS_SPAN + key;
-        let old = usize::from(self.queue(id).tree);
-        if let Some(old_tree) = self.trees.get_mut(old) {
+        let queue = &mut self.queues[id.index()];
+        let trees = &mut self.groups[queue.group.index()].trees;
+        let old = usize::from(queue.tree);
+        if let Some(old_tree) = trees.get_mut(old) {
             if old == tree && self.turns.key(id) == ranked {
                 return;
             }
             old_tree.remove(&mut self.turns, id);
         }
-        self.trees[tree].insert(&mut self.turns, id, ranked);
-        let queue = self.queue_mut(id);
+        trees[tree].insert(&mut self.turns, id, ranked);
         queue.key = key;
         queue.tree = tree as u8;
     }
 
     /// `id` gets the device.
-    pub(super) fn activate(&mut self, id: QueueId) {
+    pub(super) fn activate(&mut self, id: QueueId, now: u64) {
         let queue = self.queue_mut(id);
         queue.slice_end = 0;
         queue.slice_dispatched = 0;
@@ -603,6 +638,7 @@ impl Cfq {
         queue.slice_new = true;
         self.timer_ns = NEVER;
         self.active = Some(id);
+        self.spent = Spent { since: now, begun: now, allocated: 0, sectors: 0 };
         self.leave_position(id);
         if self.yielded.is_some() {
             self.yield_ends_with_turn_of(id);
@@ -610,7 +646,7 @@ impl Cfq {
     }
 
     /// The active queue's turn is over.
-    pub(super) fn expire(&mut self, requests: &Requests, now: u64, residual: Residual) {
+    pub(super) fn expire(&mut self, env: &mut Env<'_>, now: u64, residual: Residual) {
         let Some(id) = self.active.take() else { return };
         self.timer_ns = NEVER;
         self.active_context = None;
@@ -624,26 +660,37 @@ impl Cfq {
         if residual == Residual::Keep && !queue.slice_new {
             queue.residual = queue.slice_end as i64 - now as i64;
         }
-        self.workload.save(now);
-        if !self.queue(id).is_busy() {
-            return;
+        self.group_of_mut(id).workload.save(now);
+        if env.groups.in_use() {
+            self.charge_group(env, id, now);
         }
-        if self.queue(id).is_empty() {
-            self.leave_round(id);
+        if !self.queue(id).is_busy() {
+            self.settle(env, self.queue(id).group);
+        } else if self.queue(id).is_empty() {
+            self.leave_round(env, id);
+        } else if self.is_misplaced(env, id) {
+            self.leave_round(env, id);
+            self.enter_round(env, id, now);
+            self.update_position(env.requests, id);
         } else {
             self.place(id, now, Turn::InOrder);
-            self.update_position(requests, id);
+            self.settle(env, self.queue(id).group);
+            self.update_position(env.requests, id);
+        }
+        if self.queue(id).shared != NOWHERE {
+            self.reap(env, id, now);
         }
     }
 
     /// The slice of the active queue begins: its first request completed.
-    pub(super) fn begin_slice(&mut self, id: QueueId, now: u64) {
+    pub(super) fn begin_slice(&mut self, env: &Env<'_>, id: QueueId, now: u64) {
         let queue = self.queue(id);
         let full = self.limits.slice[usize::from(queue.sync)][usize::from(queue.level)];
         let slice = match self.profile.trees {
             Trees::Single => full,
-            Trees::Workloads => self.adapted_slice(id, full),
+            Trees::Workloads => self.adapted_slice(env, id, full),
         };
+        (self.spent.begun, self.spent.allocated) = (now, slice);
         let queue = self.queue_mut(id);
         queue.slice_new = false;
         queue.slice_end = now + slice;
@@ -652,6 +699,16 @@ impl Cfq {
     /// Async requests a queue of `level` may send in a slice while others wait.
     pub(super) fn async_requests_max(&self, level: u8) -> u64 {
         2 * self.settings.slice_async_rq * (8 - u64::from(level))
+    }
+}
+
+/// The place of the async queue for `ioprio` among a group's shared queues.
+#[inline]
+pub(super) const fn async_index(ioprio: IoPrio) -> usize {
+    match ioprio.class() {
+        IoClass::RealTime => ioprio.level() as usize,
+        IoClass::BestEffort => 8 + ioprio.level() as usize,
+        IoClass::Idle => 16,
     }
 }
 

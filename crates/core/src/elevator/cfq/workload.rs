@@ -1,10 +1,13 @@
 //! The 2.6.34 round: which of the trees is served, for how long, and how long a queue's slice is in it.
 //!
-//! There is one group, the root; its share of the 300 ms is the whole.
+//! Each group has its own; its share of the 300 ms is the whole where there is only the root.
 
 use super::Cfq;
 use super::queue::{Kind, QueueId};
+use crate::collections::Id;
 use crate::context::IoClass;
+use crate::elevator::Env;
+use crate::group::GroupId;
 
 /// The tree being served.
 #[derive(Clone, Copy)]
@@ -42,6 +45,11 @@ impl Workload {
         self.saved = self.ends.and_then(|ends| ends.checked_sub(now)).filter(|left| *left > 0);
     }
 
+    /// Another group has its place now.
+    pub(super) fn forget(&mut self) {
+        *self = Workload::NONE;
+    }
+
     /// The group is empty: its workload is over.
     #[inline]
     pub(super) fn forget_saved(&mut self) {
@@ -59,43 +67,50 @@ const fn class_index(class: IoClass) -> usize {
 
 impl Cfq {
     #[inline]
-    fn tree_len(&self, class: IoClass, kind: Kind) -> u64 {
-        self.trees[3 * class_index(class) + kind as usize].len() as u64
+    fn tree_len(&self, group: GroupId, class: IoClass, kind: Kind) -> u64 {
+        self.groups[group.index()].trees[3 * class_index(class) + kind as usize].len() as u64
     }
 
-    /// Busy queues of a class.
+    /// Busy queues of a class in `group`.
     #[inline]
-    pub(super) fn busy_of(&self, class: IoClass) -> u64 {
-        [Kind::Async, Kind::SyncNoIdle, Kind::Sync].iter().map(|kind| self.tree_len(class, *kind)).sum()
+    pub(super) fn busy_of(&self, group: GroupId, class: IoClass) -> u64 {
+        let kinds = [Kind::Async, Kind::SyncNoIdle, Kind::Sync];
+        kinds.iter().map(|kind| self.tree_len(group, class, *kind)).sum()
     }
 
-    /// Choose the tree to serve (real time first, idle last) and return its first queue.
-    pub(super) fn pick_from_workloads(&mut self, now: u64) -> Option<QueueId> {
-        self.workload.ends = self.workload.saved.map(|left| now + left);
-        self.workload.class = if self.busy_of(IoClass::RealTime) > 0 {
-            IoClass::RealTime
-        } else if self.busy_of(IoClass::BestEffort) > 0 {
-            IoClass::BestEffort
+    /// Choose the tree of `group` to serve (real time first, idle last) and return its first queue.
+    pub(super) fn pick_from_workloads(&mut self, env: &Env<'_>, group: GroupId, now: u64) -> Option<QueueId> {
+        let mut workload = self.groups[group.index()].workload;
+        workload.ends = workload.saved.map(|left| now + left);
+        if self.busy_of(group, IoClass::RealTime) > 0 {
+            workload.class = IoClass::RealTime;
+        } else if self.busy_of(group, IoClass::BestEffort) > 0 {
+            workload.class = IoClass::BestEffort;
         } else {
-            self.workload.class = IoClass::Idle;
-            self.workload.ends = Some(now + self.limits.tick);
-            return self.trees[super::queue::TREES - 1].first();
-        };
-        let class = self.workload.class;
-        let goes_on = self.workload.ends.is_some_and(|ends| now <= ends);
-        if !goes_on || self.tree_len(class, self.workload.kind) == 0 {
-            self.workload.kind = self.most_due(class);
-            self.workload.ends = Some(now + self.workload_slice(class, self.workload.kind));
-            self.workload.wants_idle = false;
+            workload.class = IoClass::Idle;
+            workload.ends = Some(now + self.limits.tick);
+            let group = &mut self.groups[group.index()];
+            group.workload = workload;
+            return group.trees[super::queue::TREES - 1].first();
         }
-        self.trees[3 * class_index(class) + self.workload.kind as usize].first()
+        let class = workload.class;
+        let goes_on = workload.ends.is_some_and(|ends| now <= ends);
+        if !goes_on || self.tree_len(group, class, workload.kind) == 0 {
+            workload.kind = self.most_due(group, class);
+            workload.ends = Some(now + self.workload_slice(env, group, class, workload.kind));
+            workload.wants_idle = false;
+        }
+        let group = &mut self.groups[group.index()];
+        group.workload = workload;
+        group.trees[3 * class_index(class) + workload.kind as usize].first()
     }
 
     /// The kind whose first queue is due first.
-    fn most_due(&self, class: IoClass) -> Kind {
+    fn most_due(&self, group: GroupId, class: IoClass) -> Kind {
+        let trees = &self.groups[group.index()].trees;
         let mut best: Option<(i64, Kind)> = None;
         for kind in [Kind::Async, Kind::SyncNoIdle, Kind::Sync] {
-            let Some(first) = self.trees[3 * class_index(class) + kind as usize].first() else { continue };
+            let Some(first) = trees[3 * class_index(class) + kind as usize].first() else { continue };
             let key = self.turns.key(first);
             if best.is_none_or(|(least, _)| key < least) {
                 best = Some((key, kind));
@@ -105,14 +120,15 @@ impl Cfq {
     }
 
     /// A workload's share of the 300 ms by its share of the class' queues; async time is shorter as async slices are.
-    fn workload_slice(&self, class: IoClass, kind: Kind) -> u64 {
-        let target = self.limits.target_latency;
-        let usual = u64::from(self.workload.average[class_index(class)]);
-        let share = target * self.tree_len(class, kind) / usual.max(self.busy_of(class)).max(1);
+    fn workload_slice(&self, env: &Env<'_>, group: GroupId, class: IoClass, kind: Kind) -> u64 {
+        let target = self.target_latency_of(env, group);
+        let usual = u64::from(self.groups[group.index()].workload.average[class_index(class)]);
+        let here = self.busy_of(group, class);
+        let share = target * self.tree_len(group, class, kind) / usual.max(here).max(1);
         let slice = if kind == Kind::Async {
-            let async_busy = self.tree_len(IoClass::RealTime, Kind::Async)
-                + self.tree_len(IoClass::BestEffort, Kind::Async);
-            let of_all = target * async_busy / u64::from(self.busy).max(1);
+            let async_busy = self.tree_len(group, IoClass::RealTime, Kind::Async)
+                + self.tree_len(group, IoClass::BestEffort, Kind::Async);
+            let of_all = self.limits.target_latency * async_busy / u64::from(self.busy).max(1);
             share.min(of_all).saturating_mul(self.limits.slice_base[0]) / self.limits.slice_base[1]
         } else {
             share.max(2 * self.limits.slice_idle)
@@ -121,16 +137,18 @@ impl Cfq {
     }
 
     /// `low_latency`: a slice such that a round over the usual number of queues takes 300 ms, down to two idle waits.
-    pub(super) fn adapted_slice(&mut self, id: QueueId, full: u64) -> u64 {
+    pub(super) fn adapted_slice(&mut self, env: &Env<'_>, id: QueueId, full: u64) -> u64 {
         if self.settings.low_latency == 0 {
             return full;
         }
         let class = self.queue(id).class;
-        let busy = self.busy_of(if class == IoClass::RealTime { class } else { IoClass::BestEffort }) as u32;
-        let average = &mut self.workload.average[class_index(class)];
+        let group = self.queue(id).group;
+        let target = self.target_latency_of(env, group);
+        let counted = if class == IoClass::RealTime { class } else { IoClass::BestEffort };
+        let busy = self.busy_of(group, counted) as u32;
+        let average = &mut self.groups[group.index()].workload.average[class_index(class)];
         let (low, high) = ((*average).min(busy), (*average).max(busy));
         *average = (3 * high + low + 2) / 4;
-        let target = self.limits.target_latency;
         let base = self.limits.slice_base[1];
         let round = base.saturating_mul(u64::from(*average));
         if round <= target {

@@ -23,7 +23,8 @@
 //!
 //! It is good for one turn: void with the end of the caller's slice, any new request of the caller, the exit of either,
 //! and anybody else's turn. It does not go past classes: a target of a lower class than somebody who waits gets
-//! nothing, and the caller just gives up the rest of its slice. (The same would hold between groups; cfq has one here.)
+//! nothing, and the caller just gives up the rest of its slice. Nor does it go past groups: a target in another group gets
+//! the device when its group's turn comes.
 //!
 //! A sequential reader beside still has its slices: when it is served between the body and the record, the record waits
 //! until its slice is over.
@@ -40,6 +41,7 @@ use crate::collections::Id;
 use crate::context::{ContextId, Contexts, IoClass};
 use crate::elevator::Env;
 use crate::elevator::think::ThinkTime;
+use crate::group::GroupId;
 
 /// A yield that was accepted.
 #[derive(Clone, Copy)]
@@ -99,7 +101,7 @@ impl Cfq {
         if to == Some(from) || to.is_some_and(|to| !env.contexts[to].alive) {
             return;
         }
-        let Some(id) = self.find_queue(env.contexts, from, true) else { return };
+        let Some(id) = self.find_own_queue(env.contexts, from, true) else { return };
         if self.active != Some(id) || env.contexts[from].requests > 0 {
             return;
         }
@@ -119,8 +121,11 @@ impl Cfq {
         if queue.kind() != Kind::SyncNoIdle {
             return false;
         }
-        let target = to.and_then(|to| self.find_queue(contexts, to, true));
-        let beside = target.is_some_and(|t| self.queue(t).tree == queue.tree);
+        let target = to.and_then(|to| self.find_own_queue(contexts, to, true));
+        let beside = target.is_some_and(|t| {
+            let target = self.queue(t);
+            (target.group, target.tree) == (queue.group, queue.tree)
+        });
         if self.tree_holding(id).is_some_and(|tree| tree.len() > 1 + usize::from(beside)) {
             return true;
         }
@@ -132,34 +137,39 @@ impl Cfq {
 
     /// `id`, the active queue, is empty: does it make way?
     #[cold]
-    pub(super) fn make_way(&mut self, env: &Env<'_>, id: QueueId, now: u64) -> Way {
+    pub(super) fn make_way(&mut self, env: &mut Env<'_>, id: QueueId, now: u64) -> Way {
         let Some(given) = self.yielded.filter(|y| y.queue == id && y.lent.is_none()) else {
             return Way::None;
         };
         let Some(to) = given.to else { return Way::Over(None) };
         let Some(heir) = self.queue_of_target(env.contexts, to) else { return Way::None };
         self.yielded = Some(Yield { lent: Some(self.queue(id).slice_end), ..given });
-        self.expire(env.requests, now, Residual::Drop);
-        Way::Over(Some(heir).filter(|heir| self.queue(*heir).class == self.best_class_waiting()))
+        self.expire(env, now, Residual::Drop);
+        let group = self.queue(id).group;
+        let best = self.best_class_waiting(group);
+        Way::Over(Some(heir).filter(|heir| {
+            let heir = self.queue(*heir);
+            heir.class == best && heir.group == group
+        }))
     }
 
     /// The queue in which `to` has something queued. Async queues are shared: it counts if `to` has requests, and none in the
     /// device from its sync queue.
     fn queue_of_target(&self, contexts: &Contexts, to: ContextId) -> Option<QueueId> {
-        let sync = self.find_queue(contexts, to, true);
+        let sync = self.find_own_queue(contexts, to, true);
         if sync.is_some_and(|id| !self.queue(id).is_empty()) {
             return sync;
         }
         if contexts[to].requests == 0 || sync.is_some_and(|id| self.queue(id).dispatched > 0) {
             return None;
         }
-        self.find_queue(contexts, to, false).filter(|id| !self.queue(*id).is_empty())
+        self.find_own_queue(contexts, to, false).filter(|id| !self.queue(*id).is_empty())
     }
 
-    fn best_class_waiting(&self) -> IoClass {
+    fn best_class_waiting(&self, group: GroupId) -> IoClass {
         [IoClass::RealTime, IoClass::BestEffort]
             .into_iter()
-            .find(|class| self.busy_of(*class) > 0)
+            .find(|class| self.busy_of(group, *class) > 0)
             .unwrap_or(IoClass::Idle)
     }
 

@@ -3,15 +3,16 @@
 //! Only of small instances, as the random streams use: checking goes over all queues.
 
 use std::vec;
+use std::vec::Vec;
 
 use super::super::Cfq;
 use crate::collections::Id;
 use crate::elevator::cfq::profile::Trees;
-use crate::elevator::cfq::queue::{NOWHERE, ON_TURN};
+use crate::elevator::cfq::queue::{ASYNC_QUEUES, NOWHERE, ON_TURN};
 
 impl Cfq {
     pub(in crate::elevator::cfq) fn check(&self) {
-        if self.queues.len() > 40 {
+        if self.queues.len() > 64 {
             return;
         }
         self.check_trees();
@@ -22,16 +23,20 @@ impl Cfq {
     /// Every busy queue is in exactly the tree it says, and every queue in a tree says so.
     fn check_trees(&self) {
         let mut seen = vec![0; self.queues.len()];
-        for (t, tree) in self.trees.iter().enumerate() {
-            for id in tree.iter(&self.turns) {
-                seen[id.index()] += 1;
-                assert_eq!(usize::from(self.queue(id).tree), t, "{id:?}");
+        for (g, group) in self.groups.iter().enumerate() {
+            for (t, tree) in group.trees.iter().enumerate() {
+                for id in tree.iter(&self.turns) {
+                    seen[id.index()] += 1;
+                    let queue = self.queue(id);
+                    assert_eq!((queue.group.index(), usize::from(queue.tree)), (g, t), "{id:?}");
+                }
             }
-        }
-        for (p, tree) in self.positions.iter().enumerate() {
-            for id in tree.iter(&self.places) {
-                assert_eq!(usize::from(self.queue(id).position), p, "{id:?}");
-                assert!(!self.queue(id).is_empty(), "{id:?} has no position");
+            for (p, tree) in group.positions.iter().enumerate() {
+                for id in tree.iter(&self.places) {
+                    let queue = self.queue(id);
+                    assert_eq!((queue.group.index(), usize::from(queue.position)), (g, p), "{id:?}");
+                    assert!(!queue.is_empty(), "{id:?} has no position");
+                }
             }
         }
         for (i, queue) in self.queues.iter().enumerate() {
@@ -44,11 +49,13 @@ impl Cfq {
 
     /// The sums are the sums, and a queue waits for a turn if it has requests.
     fn check_counts(&self) {
-        let (mut queued, mut busy, mut busy_rt, mut in_flight) = (0, 0, 0, [0; 2]);
+        let (mut queued, mut in_flight) = (0, [0; 2]);
+        let mut busy = vec![(0, 0); self.groups.len()];
         for (i, queue) in self.queues.iter().enumerate() {
             queued += queue.sorted.len() as u32;
-            busy += u32::from(queue.is_busy());
-            busy_rt += u32::from(queue.counted_rt);
+            let of_group = &mut busy[queue.group.index()];
+            of_group.0 += u32::from(queue.is_busy());
+            of_group.1 += u32::from(queue.counted_rt);
             in_flight[usize::from(queue.sync)] += queue.dispatched;
             assert_eq!(queue.sorted.len(), queue.fifo.len(), "queue {i}");
             assert_eq!(queue.is_empty(), queue.next.is_none(), "queue {i}");
@@ -60,7 +67,9 @@ impl Cfq {
                 assert!(queue.is_busy(), "queue {i} has requests and no turn");
             }
         }
-        assert_eq!((self.queued, self.busy, self.busy_rt), (queued, busy, busy_rt));
+        let counted: Vec<_> = self.groups.iter().map(|group| (group.busy, group.busy_rt)).collect();
+        assert_eq!(counted, busy);
+        assert_eq!((self.queued, self.busy), (queued, busy.iter().map(|(all, _)| all).sum()));
         assert_eq!(self.in_flight, in_flight);
     }
 
@@ -84,8 +93,14 @@ impl Cfq {
         }
         // In use, being emptied, or free: none is lost.
         for (i, queue) in self.queues.iter().enumerate() {
-            let in_use =
-                queue.users > 0 || queue.dispatched > 0 || !queue.is_empty() || !queue.sync || i == 0;
+            let shared = queue.shared != NOWHERE;
+            let active = self.active.is_some_and(|a| a.index() == i);
+            let permanent = i == 0 || (!queue.sync && !shared && i + ASYNC_QUEUES >= self.queues.len());
+            let in_use = queue.users > 0
+                || queue.dispatched > 0
+                || !queue.is_empty()
+                || permanent
+                || (shared && active);
             assert_eq!(in_use, queue.taken, "queue {i}");
         }
     }
