@@ -80,9 +80,9 @@ fn a_held_bio_merges_when_it_is_let_in() {
     assert!(matches!(q.submit(write(task, 1, 500), 0), Submitted::Queued(_)));
     assert_eq!(q.submit(write(task, 2, 8), 0), Submitted::Held);
     assert!(matches!(q.submit(write(other, 3, 0), 0), Submitted::Queued(_)));
-    assert_eq!(q.let_in(MS), Some(SECOND));
+    assert_eq!(q.let_in(MS, |_, _| {}), Some(SECOND));
     assert_eq!(q.pending(), 2);
-    assert_eq!(q.let_in(SECOND), None);
+    assert_eq!(q.let_in(SECOND, |_, _| {}), None);
     assert_eq!([q.pending(), q.held()], [2, 0]);
     let (first, second) = (issue(&mut q, SECOND), issue(&mut q, SECOND));
     assert_eq!(complete(&mut q, first, SECOND), [1]);
@@ -98,7 +98,7 @@ fn metadata_does_not_wait() {
         assert!(matches!(q.submit(bio, 0), Submitted::Queued(_)));
     }
     assert_eq!(q.submit(write(task, 3, 1000), 0), Submitted::Held);
-    assert_eq!(q.let_in(0), Some(3 * SECOND));
+    assert_eq!(q.let_in(0, |_, _| {}), Some(3 * SECOND));
 }
 
 /// Four may wait; the fifth's task sleeps until one of them went.
@@ -111,7 +111,7 @@ fn the_room_to_wait_ends_and_is_made() {
     }
     assert_eq!(q.submit(write(task, 5, 500), 0), Submitted::NoRoom);
     assert!(!q.take_room());
-    assert_eq!(q.let_in(SECOND), Some(2 * SECOND));
+    assert_eq!(q.let_in(SECOND, |_, _| {}), Some(2 * SECOND));
     assert!(q.take_room() && !q.take_room());
     assert_eq!(q.submit(write(task, 5, 500), SECOND), Submitted::Held);
 }
@@ -119,16 +119,19 @@ fn the_room_to_wait_ends_and_is_made() {
 /// A bio that its limit lets go while every slot is taken has the next one, and is charged once.
 #[test]
 fn a_bio_at_the_door_gets_the_next_slot() {
-    let (mut q, _, task) = one_a_second(QueueConfig { admission: Admission::Tags { nr_requests: 1 }, ..config() });
+    let (mut q, _, task) =
+        one_a_second(QueueConfig { admission: Admission::Tags { nr_requests: 1 }, ..config() });
     let other = q.contexts_mut().create(IoPrio::DEFAULT);
     assert!(matches!(q.submit(write(task, 1, 0), 0), Submitted::Queued(_)));
     assert_eq!(q.submit(write(task, 2, 100), 0), Submitted::Held);
     let first = issue(&mut q, 0);
     assert_eq!(q.submit(write(other, 3, 200), 0), Submitted::Full);
-    assert_eq!(q.let_in(SECOND), None, "it waits for a slot, not for a time");
+    assert_eq!(q.let_in(SECOND, |_, _| {}), None, "it waits for a slot, not for a time");
     assert_eq!([q.pending(), q.held()], [1, 1]);
     assert_eq!(complete(&mut q, first, SECOND + MS), [1]);
-    assert_eq!([q.pending(), q.held()], [1, 0]);
+    let mut entered = Vec::new();
+    assert_eq!(q.let_in(SECOND + MS, |bio, _| entered.push(bio.cookie)), None);
+    assert_eq!((entered, q.pending(), q.held()), (vec![2], 1, 0));
     let second = issue(&mut q, SECOND + MS);
     assert_eq!(complete(&mut q, second, SECOND + MS), [2]);
     // Its own second began when its limit let it go.
@@ -244,7 +247,7 @@ impl Host {
                 }
             }
             if self.in_device.len() == 2 {
-                self.timer = self.q.let_in(self.now);
+                self.timer = self.q.let_in(self.now, |_, _| {});
             }
             let woken: u32 = self.q.take_wakeups().into_iter().sum();
             let room = self.q.take_room();
@@ -265,7 +268,9 @@ impl Host {
     fn complete(&mut self) {
         if let Some(rq) = self.in_device.pop_front() {
             let accepted = &mut self.accepted;
-            self.q.complete(rq, self.now, |cookie| assert!(accepted.remove(&cookie), "{cookie} twice or never"));
+            self.q.complete(rq, self.now, |cookie| {
+                assert!(accepted.remove(&cookie), "{cookie} twice or never")
+            });
         }
     }
 

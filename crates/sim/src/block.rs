@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use fairlift_core::collections::Id;
+use fairlift_core::group::GroupId;
 use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
 use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, Request, RequestId};
@@ -10,6 +11,9 @@ use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, Reque
 use crate::anatomy::{Anatomy, Cause, Recorder, is_plugged};
 use crate::device::{Command, Completion, Device};
 use crate::engine::{OpId, TaskId};
+use crate::group::Cgroup;
+use crate::kernel::controller::seat::{Entry, Seat, Seated};
+use crate::kernel::controller::{Controller, Ticket};
 
 /// Who is told when an operation is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +40,38 @@ struct Operation {
     owner: Owner,
     /// Bios not done yet, plus one while the submitter still adds some.
     left: u32,
+}
+
+/// How a bio comes to the block layer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Attempt {
+    /// For the first time, or to ask the controller again.
+    New,
+    /// The controller let it pass, under this ticket if there is a controller.
+    Passed(Option<Ticket>),
+    /// It waited for a request slot.
+    ForSlot(Option<Ticket>),
+}
+
+/// What became of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taken {
+    /// It is on its way.
+    Yes,
+    /// Its task waits to be woken and comes again like this.
+    Wait(Attempt),
+    /// Its task sleeps until this time and comes again like this.
+    Sleep(u64, Attempt),
+}
+
+/// Who submits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Submitter {
+    pub(crate) task: TaskId,
+    /// Its group's number in the lab.
+    pub(crate) group: usize,
+    /// A thread of the kernel's.
+    pub(crate) daemon: bool,
 }
 
 /// What the block layer counted.
@@ -113,6 +149,10 @@ pub struct BlockLayer {
     /// Tasks waiting for a request slot, longest wait first, `[async, sync]`; with one set of tags for both all wait in the
     /// first list.
     waiting: [VecDeque<TaskId>; 2],
+    /// The queue's groups by their number in the lab.
+    groups: Vec<GroupId>,
+    /// The controller above the queue.
+    seat: Option<Seat>,
     /// Tasks waiting for room among the bios their group's limit holds, longest wait first.
     crowded: VecDeque<TaskId>,
     woken: VecDeque<TaskId>,
@@ -143,6 +183,8 @@ impl BlockLayer {
             free_ops: Vec::new(),
             done: VecDeque::new(),
             waiting: [VecDeque::new(), VecDeque::new()],
+            groups: Vec::new(),
+            seat: None,
             crowded: VecDeque::new(),
             woken: VecDeque::new(),
             finished: Vec::new(),
@@ -264,41 +306,55 @@ impl BlockLayer {
         self.free_ops.push(op);
     }
 
-    /// Submit one bio of `op`. `false`: no request slot; the task is on the wait list and has to come back with `again` when
-    /// it is woken.
-    pub(crate) fn submit(&mut self, op: OpId, bio: Bio, task: TaskId, again: bool, now: u64) -> bool {
+    /// Submit one bio of `op`.
+    pub(crate) fn submit(&mut self, op: OpId, bio: Bio, who: Submitter, attempt: Attempt, now: u64) -> Taken {
         self.dirty = true;
         self.account(now);
-        let bio = Bio { cookie: u64::from(op.0), ..bio };
+        // A held bio was counted when the controller took it.
+        let counts = !matches!(attempt, Attempt::Passed(Some(ticket)) | Attempt::ForSlot(Some(ticket)) if self.was_held(ticket));
+        let (ticket, again) = match attempt {
+            Attempt::ForSlot(ticket) => (ticket, true),
+            Attempt::Passed(ticket) => (ticket, false),
+            Attempt::New => match self.ask_controller(op, bio, who, now) {
+                Ok(ticket) => (ticket, false),
+                Err(taken) => return taken,
+            },
+        };
+        let bio = Bio { cookie: cookie(op, ticket), ..bio };
         let answer = if again { self.queue.resubmit(bio, now) } else { self.queue.submit(bio, now) };
-        self.record_bio(answer, op, &bio, task, now);
+        self.record_bio(answer, op, &bio, who.task, now);
         match answer {
             Submitted::Queued(_) | Submitted::Held => {
-                self.trace_bio(TraceKind::Queued, &bio, task, now);
-                self.ops[op.0 as usize].left += 1;
-                self.stats.bios += 1;
+                self.trace_bio(TraceKind::Queued, &bio, who.task, now);
+                self.count_bio(op, counts);
             }
             Submitted::Merged(_) => {
-                self.trace_bio(TraceKind::Merged, &bio, task, now);
-                self.ops[op.0 as usize].left += 1;
-                self.stats.bios += 1;
+                self.trace_bio(TraceKind::Merged, &bio, who.task, now);
+                self.count_bio(op, counts);
                 self.stats.merged += 1;
                 self.stats.merged_writes += u64::from(bio.op != Op::Read);
             }
             Submitted::Full => {
                 let line = self.waiting_line(usize::from(bio.is_sync()));
-                self.waiting[line].push_back(task);
+                self.waiting[line].push_back(who.task);
                 if !again {
-                    self.trace_bio(TraceKind::Waits, &bio, task, now);
+                    self.trace_bio(TraceKind::Waits, &bio, who.task, now);
                 }
-                return false;
+                return Taken::Wait(Attempt::ForSlot(ticket));
             }
             Submitted::NoRoom => {
-                self.crowded.push_back(task);
-                return false;
+                self.crowded.push_back(who.task);
+                return Taken::Wait(Attempt::Passed(ticket));
             }
             // A barrier that the device cannot order fails with EOPNOTSUPP in 2.6 and the file system goes on without.
-            Submitted::Done | Submitted::Refused(_) => {}
+            Submitted::Done | Submitted::Refused(_) => {
+                if let (Some(seat), Some(ticket)) = (&mut self.seat, ticket) {
+                    seat.completed(ticket, now);
+                }
+                if !counts {
+                    self.one_less(op, now);
+                }
+            }
         }
         // Two requests may have become one, which frees a slot.
         self.wake_waiters();
@@ -306,8 +362,96 @@ impl BlockLayer {
             // The driver is called within the submission: what comes next finds nothing to merge with.
             self.pump(now);
         }
-        true
+        Taken::Yes
     }
+
+    fn count_bio(&mut self, op: OpId, counts: bool) {
+        if counts {
+            self.ops[op.0 as usize].left += 1;
+            self.stats.bios += 1;
+        }
+    }
+
+    // ---- the controller above the queue -----------------------------------------------------------------------------------
+
+    /// Put a controller above the queue.
+    pub fn set_controller(&mut self, controller: Box<dyn Controller>) {
+        self.seat = Some(Seat::new(controller));
+    }
+
+    /// What its thread is called.
+    pub(crate) fn controller_thread(&self) -> Option<&'static str> {
+        self.seat.as_ref().map(Seat::thread_name)
+    }
+
+    pub(crate) fn set_controller_thread(&mut self, task: TaskId) {
+        if let Some(seat) = &mut self.seat {
+            seat.set_thread(task);
+        }
+    }
+
+    /// The groups of the lab as the queue knows them, by number; none: it is not told.
+    pub(crate) fn set_groups(&mut self, groups: Vec<GroupId>) {
+        self.groups = groups;
+    }
+
+    /// A task is in this group now.
+    pub(crate) fn set_group(&mut self, context: ContextId, group: Cgroup, now: u64) {
+        if let Some(group) = self.groups.get(group.index()) {
+            self.queue.move_context(context, *group, now);
+        }
+    }
+
+    /// The ticket of a bio that passes; `Err`: it does not.
+    fn ask_controller(
+        &mut self,
+        op: OpId,
+        bio: Bio,
+        who: Submitter,
+        now: u64,
+    ) -> Result<Option<Ticket>, Taken> {
+        let Some(seat) = &mut self.seat else { return Ok(None) };
+        if bio.op == Op::Flush {
+            return Ok(None); // carries nothing
+        }
+        let seated = seat.ask(op, bio, (who.task, who.group, who.daemon), now);
+        seat.wake(now, &mut self.woken);
+        match seated {
+            Seated::Pass(ticket) => Ok(Some(ticket)),
+            Seated::Sleep(at, ticket) => Err(Taken::Sleep(at, Attempt::Passed(Some(ticket)))),
+            Seated::Blocked => Err(Taken::Wait(Attempt::New)),
+            Seated::Held => {
+                self.count_bio(op, true);
+                Err(Taken::Yes)
+            }
+        }
+    }
+
+    fn was_held(&self, ticket: Ticket) -> bool {
+        self.seat.as_ref().is_some_and(|seat| seat.was_held(ticket))
+    }
+
+    /// What the controller's thread submits now.
+    pub(crate) fn conduct(&mut self, now: u64) -> Vec<Ticket> {
+        let Some(seat) = &mut self.seat else { return Vec::new() };
+        let tickets = seat.conduct(now);
+        seat.wake(now, &mut self.woken);
+        tickets
+    }
+
+    /// A held bio as the controller's thread, whose io context is `context`, submits it.
+    pub(crate) fn held_bio(&self, ticket: Ticket, context: ContextId) -> Option<Entry> {
+        let seat = self.seat.as_ref()?;
+        let mut entry = seat.entry(ticket)?;
+        entry.bio.context = context;
+        entry.bio.group = match seat.bios_keep_group() {
+            true => entry.bio.group.or(self.groups.get(entry.group()).copied()),
+            false => None,
+        };
+        Some(entry)
+    }
+
+    // ---- accounts -----------------------------------------------------------------------------------------------------------
 
     fn record_bio(&mut self, answer: Submitted, op: OpId, bio: &Bio, task: TaskId, now: u64) {
         let Some(recorder) = &mut self.recorder else { return };
@@ -315,7 +459,9 @@ impl BlockLayer {
         match answer {
             Submitted::Queued(rq) => recorder.queued(rq, op, task, is_plugged(&requests[rq], bio), now),
             Submitted::Merged(rq) => recorder.merged(rq, op, task),
-            Submitted::Full => recorder.full(task, now),
+            Submitted::Full | Submitted::NoRoom => recorder.full(task, now),
+            // Its request begins when it is let in.
+            Submitted::Held => {}
             Submitted::Done | Submitted::Refused(_) => {}
         }
         recorder.look_at_plugs(requests, now);
@@ -324,13 +470,16 @@ impl BlockLayer {
     /// Tasks that wait for a request slot, requests that are not done, and operations that nobody collected: all zero once
     /// everything has ended.
     pub fn unfinished(&self) -> [usize; 3] {
-        let waiting = self.waiting.iter().map(VecDeque::len).sum();
-        [waiting, self.queue.pending(), self.ops.len() - self.free_ops.len()]
+        let waiting = self.waiting.iter().map(VecDeque::len).sum::<usize>() + self.crowded.len();
+        let controller = self.seat.as_ref().map_or(0, Seat::unfinished);
+        [waiting + controller, self.queue.pending() + self.queue.held(), self.ops.len() - self.free_ops.len()]
     }
 
     /// Does `task` still wait for a request slot?
     pub(crate) fn is_waiting(&self, task: TaskId) -> bool {
         self.waiting.iter().any(|w| w.contains(&task))
+            || self.crowded.contains(&task)
+            || self.seat.as_ref().is_some_and(|seat| seat.is_waiting(task))
     }
 
     /// The caller is about to wait for I/O.
@@ -417,10 +566,8 @@ impl BlockLayer {
     }
 
     pub(crate) fn next_event(&self) -> Option<u64> {
-        match (self.device.next_event(), self.timer) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let controller = self.seat.as_ref().and_then(Seat::next_event);
+        [self.device.next_event(), self.timer, controller].into_iter().flatten().min()
     }
 
     /// Let the device work up to `now` and take what it finished.
@@ -433,6 +580,9 @@ impl BlockLayer {
         self.finished = finished;
         if self.timer.is_some_and(|at| at <= now) {
             self.dirty = true;
+        }
+        if let Some(seat) = &mut self.seat {
+            seat.wake(now, &mut self.woken);
         }
     }
 
@@ -456,10 +606,13 @@ impl BlockLayer {
             self.stats.ticks_ns[usize::from(request.op != Op::Read)] += now - request.start_ns.min(now);
         }
         let mut queue_done = std::mem::take(&mut self.done);
-        let (ops, recorder) = (&mut self.ops, &mut self.recorder);
+        let (ops, recorder, seat) = (&mut self.ops, &mut self.recorder, &mut self.seat);
         self.queue.complete(rq, now, |cookie| {
-            let op = OpId(cookie as u32);
-            let operation = &mut ops[cookie as usize];
+            let (op, ticket) = of_cookie(cookie);
+            if let (Some(seat), Some(ticket)) = (&mut *seat, ticket) {
+                seat.completed(ticket, now);
+            }
+            let operation = &mut ops[op.0 as usize];
             operation.left -= 1;
             if operation.left == 0 {
                 queue_done.push_back(Done { op, owner: operation.owner, at_ns: now });
@@ -469,7 +622,29 @@ impl BlockLayer {
             }
         });
         self.done = queue_done;
+        self.let_in(now); // before those who are woken for the slot
         self.wake_waiters();
+    }
+
+    /// Let those in whom the limits of the queue's groups allow; when to do it again.
+    fn let_in(&mut self, now: u64) -> Option<u64> {
+        let (recorder, task_of) = (&mut self.recorder, &self.task_of);
+        let mut entered = Vec::new();
+        let until = self.queue.let_in(now, |bio, answer| entered.push((*bio, answer)));
+        for (bio, answer) in entered {
+            let (Some(recorder), Some(task)) = (&mut *recorder, task_of[bio.context.index()]) else {
+                continue;
+            };
+            match answer {
+                Submitted::Queued(rq) => recorder.queued(rq, of_cookie(bio.cookie).0, task, false, now),
+                Submitted::Merged(rq) => recorder.merged(rq, of_cookie(bio.cookie).0, task),
+                _ => {}
+            }
+        }
+        if self.queue.take_room() {
+            self.woken.extend(self.crowded.drain(..));
+        }
+        until
     }
 
     /// Let those try again who wait for the slots freed since the last call.
@@ -513,6 +688,15 @@ const fn op_index(op: Op) -> usize {
         Op::Discard => 2,
         Op::Flush => 3,
     }
+}
+
+/// An operation and the controller's ticket of one of its bios, as the queue carries them.
+fn cookie(op: OpId, ticket: Option<Ticket>) -> u64 {
+    u64::from(op.0) | ticket.map_or(0, |ticket| (u64::from(ticket) + 1) << 32)
+}
+
+fn of_cookie(cookie: u64) -> (OpId, Option<Ticket>) {
+    (OpId(cookie as u32), ((cookie >> 32) as Ticket).checked_sub(1))
 }
 
 impl std::fmt::Debug for BlockLayer {

@@ -12,12 +12,13 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as PollContext, Poll, Waker};
 
-use fairlift_core::{ContextId, IoPrio};
+use fairlift_core::{Bio, ContextId, IoPrio};
 
 use serde::Serialize;
 
 use crate::anatomy::{Anatomy, Call, Cause, Recorder, Step, Why};
-use crate::block::BlockLayer;
+use crate::block::{Attempt, BlockLayer, Submitter, Taken};
+use crate::group::Cgroup;
 use crate::kernel::{FileId, Kernel, Layout, NoSpace};
 use crate::recording::Recording;
 
@@ -46,6 +47,7 @@ pub struct Machine {
 #[derive(Debug)]
 struct TaskState {
     context: ContextId,
+    group: Cgroup,
     in_ready: bool,
     program: bool,
     name: String,
@@ -106,6 +108,7 @@ impl Machine {
         let context = self.block.create_context(ioprio, task);
         self.tasks.push(TaskState {
             context,
+            group: Cgroup::ROOT,
             in_ready: false,
             program,
             name: format!("task{}", task.0),
@@ -119,6 +122,19 @@ impl Machine {
             recorder.named(task, &self.tasks[task.0].name);
         }
         task
+    }
+
+    /// Put a task into a group; what it starts from then on is in it too.
+    pub(crate) fn set_group(&mut self, task: TaskId, group: Cgroup) {
+        let state = &mut self.tasks[task.0];
+        state.group = group;
+        self.block.set_group(state.context, group, self.now);
+    }
+
+    pub(crate) fn submit(&mut self, op: OpId, bio: Bio, task: TaskId, attempt: Attempt, now: u64) -> Taken {
+        let (group, program) = (self.tasks[task.0].group, self.tasks[task.0].program);
+        let who = Submitter { task, group: group.index(), daemon: !program };
+        self.block.submit(op, bio, who, attempt, now)
     }
 
     /// Call a task something (`comm`), for traces.
@@ -433,9 +449,12 @@ impl Sys {
         let task = {
             let mut machine = self.machine.borrow_mut();
             let parent = &machine.tasks[self.task.0];
-            let (is_program, name) = (parent.program, parent.name.clone());
+            let (is_program, name, group) = (parent.program, parent.name.clone(), parent.group);
             let task = machine.add_task(ioprio, is_program);
             machine.set_name(task, &name);
+            if group != Cgroup::ROOT {
+                machine.set_group(task, group);
+            }
             task
         };
         let sys = Sys { machine: Rc::clone(&self.machine), task };

@@ -107,7 +107,9 @@ impl GroupTree {
         let allowed = WEIGHT_RANGE.0..=WEIGHT_RANGE.1;
         if let Some(weight) = [group.weight, group.leaf_weight].into_iter().find(|w| !allowed.contains(w)) {
             let (low, high) = WEIGHT_RANGE;
-            return Err(GroupTreeError(format!("group '{path}': weight {weight} is not within {low} to {high}")));
+            return Err(GroupTreeError(format!(
+                "group '{path}': weight {weight} is not within {low} to {high}"
+            )));
         }
         if path.is_empty() {
             self.root_leaf_weight = Some(group.leaf_weight);
@@ -200,7 +202,10 @@ mod tests {
         let mut tree = GroupTree::default();
         tree.add(&GroupSpec { weight: 500, ..GroupSpec::new("/a//b/") }).unwrap();
         assert_eq!(tree.iter().map(|g| g.path.as_str()).collect::<Vec<_>>(), ["a", "a/b"]);
-        assert_eq!((tree.find("a/b"), tree.find("/"), tree.find("c")), (Some(Cgroup(2)), Some(Cgroup::ROOT), None));
+        assert_eq!(
+            (tree.find("a/b"), tree.find("/"), tree.find("c")),
+            (Some(Cgroup(2)), Some(Cgroup::ROOT), None)
+        );
         assert_eq!(tree.enter("a/b"), Ok(Cgroup(2)));
         assert_eq!(tree.shown(Cgroup(2)), "/a/b");
         assert_eq!(tree.get_mut("a/b").unwrap().weight, 500);

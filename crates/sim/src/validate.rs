@@ -140,8 +140,9 @@ impl Score {
         let (mut measured, mut simulated) = (ms(&measured_ns[..requests]), ms(&simulated_ns[..requests]));
         let count = requests as f64;
         let mean = |of: &mut dyn Iterator<Item = f64>| of.sum::<f64>() / count;
-        let request_error_ms =
-            mean(&mut measured.iter().zip(&simulated).map(|(measured, simulated)| (measured - simulated).abs()));
+        let request_error_ms = mean(
+            &mut measured.iter().zip(&simulated).map(|(measured, simulated)| (measured - simulated).abs()),
+        );
         measured.sort_unstable_by(f64::total_cmp);
         simulated.sort_unstable_by(f64::total_cmp);
         let squares = mean(&mut measured.iter().zip(&simulated).map(|(m, s)| (m - s) * (m - s)));
@@ -204,13 +205,21 @@ mod tests {
     }
 
     fn reads(gap_ns: u64, count: u64) -> Vec<Measured> {
-        let one = |i| Measured { op: Op::Read, sector: 8 * i, sectors: 8, arrival_ns: i * gap_ns, response_ns: 100 };
+        let one = |i| Measured {
+            op: Op::Read,
+            sector: 8 * i,
+            sectors: 8,
+            arrival_ns: i * gap_ns,
+            response_ns: 100,
+        };
         (0..count).map(one).collect()
     }
 
     #[test]
     fn a_closed_replay_keeps_the_pauses_and_an_open_one_the_times() {
-        let null = DeviceSpec::parse("based_on = \"null\"\nlatency_ns = 5000\n[limits]\nqueue_depth = 1\n", "t").unwrap();
+        let null =
+            DeviceSpec::parse("based_on = \"null\"\nlatency_ns = 5000\n[limits]\nqueue_depth = 1\n", "t")
+                .unwrap();
         let requests = reads(1000, 10);
         assert_eq!(Timing::of(&requests), Timing::Closed);
         assert_eq!(replay(&mut *null.build(1), &requests, Timing::Closed), [5000; 10]);

@@ -38,6 +38,9 @@ pub fn cumulative(requests: &[Measured], simulated_ns: &[u64]) -> String {
     let gap = COLUMNS / 2 - 1 - middle.len() / 2;
     let rest = COLUMNS.saturating_sub(gap + 1 + middle.len() + end.len());
     out.push_str(&format!("{:>6}  0{}{middle}{}{end}\n", "", " ".repeat(gap), " ".repeat(rest)));
-    out.push_str(&format!("{:>6}  share of requests by response time: o measured, + simulated, * both\n", ""));
+    out.push_str(&format!(
+        "{:>6}  share of requests by response time: o measured, + simulated, * both\n",
+        ""
+    ));
     out
 }

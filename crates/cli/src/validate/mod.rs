@@ -55,7 +55,9 @@ fn run(name: &str, requests: &[Measured], timing: Timing, trace: &str) -> Result
     if let Some((number, request)) = beyond {
         let end = request.sector + u64::from(request.sectors);
         let message = format!("request {} ends at sector {end}, and {name} has {sectors}", number + 1);
-        return Err(Failure::new(message).at(trace).help("the trace must be of this device, or of a smaller one"));
+        return Err(Failure::new(message)
+            .at(trace)
+            .help("the trace must be of this device, or of a smaller one"));
     }
     let simulated_ns = replay(&mut *spec.build(1), requests, timing);
     let measured: Vec<u64> = requests.iter().map(|request| request.response_ns).collect();

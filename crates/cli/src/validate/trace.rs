@@ -39,9 +39,9 @@ pub fn read(path: &str, format: Option<&str>, keep_going: bool) -> Result<Vec<Me
     requests.sort_by_key(|request| request.arrival_ns);
     if requests.is_empty() {
         let format = reader.format();
-        return Err(Failure::new("no request with a measured response time")
-            .at(path)
-            .help(format!("format {format} was read; such times have DiskSim's validation traces, blktrace, MSR, SYSTOR")));
+        return Err(Failure::new("no request with a measured response time").at(path).help(format!(
+            "format {format} was read; such times have DiskSim's validation traces, blktrace, MSR, SYSTOR"
+        )));
     }
     let skipped = reader.skipped().faults;
     if skipped > 0 {

@@ -65,11 +65,6 @@ impl Limiter {
     pub(super) fn is_used(&self) -> bool {
         self.used
     }
-
-    /// Does a bio wait only for a request slot?
-    pub(super) fn is_at_door(&self) -> bool {
-        self.door.iter().any(Option::is_some)
-    }
 }
 
 fn direction(bio: &Bio) -> Direction {
@@ -159,26 +154,29 @@ impl RequestQueue {
         }
     }
 
-    /// Let those in whom the limits allow by now. Returns when to call again, if somebody waits for a limit.
-    /// [`RequestQueue::dispatch`] does it too; a host whose device is full calls this at the time it named, so that the elevator
-    /// knows what there is.
+    /// Let those in whom the limits allow by now; `entered` gets each bio, and what became of it. Returns when to call again, if
+    /// somebody waits for a limit. [`RequestQueue::dispatch`] does it too. A host whose device is full calls this at the time
+    /// it named, so that the elevator knows what there is; and one that lets waiters resubmit before it dispatches calls it
+    /// after a completion, as who waits here for a slot came before them.
     #[inline]
-    pub fn let_in(&mut self, now: u64) -> Option<u64> {
-        if self.limiter.count == 0 { None } else { self.let_in_held(now) }
+    pub fn let_in(&mut self, now: u64, entered: impl FnMut(&Bio, Submitted)) -> Option<u64> {
+        if self.limiter.count == 0 { None } else { self.let_in_held(now, entered) }
     }
 
-    fn let_in_held(&mut self, now: u64) -> Option<u64> {
+    fn let_in_held(&mut self, now: u64, mut entered: impl FnMut(&Bio, Submitted)) -> Option<u64> {
         self.follow_groups(now);
         let mut until = None;
         let first = self.limiter.turn;
         self.limiter.turn = 1 - first;
         for at in [first, 1 - first] {
             while let Some(bio) = self.next_held(at, now, &mut until) {
-                if !self.enter_held(bio, now) {
+                let answer = self.enter_held(bio, now);
+                if answer == Submitted::Full {
                     self.limiter.door[at] = Some(bio);
                     break;
                 }
                 self.limiter.count -= 1;
+                entered(&bio, answer);
             }
         }
         until
@@ -201,22 +199,23 @@ impl RequestQueue {
         }
     }
 
-    /// A bio that waited becomes a request or joins one; `false`: there is no slot.
-    fn enter_held(&mut self, bio: Bio, now: u64) -> bool {
-        let merged = self.try_merge(&bio, now).is_some();
-        if !merged {
-            if self.enqueue(bio, now) == Submitted::Full {
-                return false;
-            }
-            // Its task has gone on: nobody hands over what would lie on its plug.
-            self.flush_task_plug(bio.context, now);
+    /// A bio that waited becomes a request or joins one, unless there is no slot.
+    fn enter_held(&mut self, bio: Bio, now: u64) -> Submitted {
+        let answer = match self.try_merge(&bio, now) {
+            Some(rq) => Submitted::Merged(rq),
+            None => self.enqueue(bio, now),
+        };
+        if answer == Submitted::Full {
+            return answer;
         }
+        // Its task has gone on: nobody hands over what would lie on its plug.
+        self.flush_task_plug(bio.context, now);
         self.plug.unplug();
         self.lower.contexts_mut().drop_hold(bio.context);
         if let Some(group) = bio.group.filter(|group| *group != GroupId::ROOT) {
             self.lower.groups_mut().drop_hold(group);
         }
-        true
+        answer
     }
 
     /// What to tell the host when the queue answers so and the limits want to be asked at `until`.

@@ -413,7 +413,7 @@ impl RequestQueue {
     /// an `Idle` names, and again after every `Issue` as long as the device takes more.
     #[inline]
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
-        let until = self.let_in(now);
+        let until = self.let_in(now, |_, _| {});
         Self::with_limits(self.dispatch_queued(now), until)
     }
 
@@ -457,10 +457,6 @@ impl RequestQueue {
         }
         if self.config.ordering == Ordering::Drain {
             self.finish_empty_barriers(&mut done);
-        }
-        if self.limiter.is_at_door() {
-            // A slot is free: before those who are woken for it.
-            self.let_in(now);
         }
     }
 

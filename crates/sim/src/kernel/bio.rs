@@ -2,9 +2,10 @@
 
 use fairlift_core::{Bio, Flags, IoPrio, Op};
 
+use super::controller::Ticket;
 use super::files::{PAGE_SECTORS, Run};
 use crate::anatomy::{Cause, Why};
-use crate::block::Owner;
+use crate::block::{Attempt, Owner, Taken};
 use crate::engine::{OpDone, OpId, Sys};
 
 /// What the bios of an operation have in common.
@@ -98,19 +99,47 @@ impl Sys {
         }
     }
 
-    /// Submit one bio, waiting for a request slot if need be.
+    /// Submit one bio, waiting for a controller and a request slot if need be.
     pub(crate) async fn submit_bio(&self, op: OpId, bio: Bio) {
-        let mut again = false;
-        self.wait(Why::Because(Cause::Slot), |machine, task| {
-            let now = machine.now();
-            if again && machine.block.is_waiting(task) {
-                return None; // woken for another reason
+        self.submit_as(op, bio, Attempt::New).await;
+    }
+
+    /// Submit a bio that a controller held, from this task, which is the controller's thread.
+    pub(crate) async fn submit_held(&self, ticket: Ticket) {
+        let context = self.context();
+        let held = self.machine.borrow().block.held_bio(ticket, context);
+        if let Some(held) = held {
+            self.submit_as(held.op, held.bio, Attempt::Passed(Some(ticket))).await;
+        }
+    }
+
+    async fn submit_as(&self, op: OpId, bio: Bio, mut attempt: Attempt) {
+        loop {
+            let mut waits = false;
+            let sleep_until = self
+                .wait(Why::Because(Cause::Slot), |machine, task| {
+                    let now = machine.now();
+                    if waits && machine.block.is_waiting(task) {
+                        return None; // woken for another reason
+                    }
+                    match machine.submit(op, bio, task, attempt, now) {
+                        Taken::Yes => Some(None),
+                        Taken::Sleep(at, then) => {
+                            attempt = then;
+                            Some(Some(at))
+                        }
+                        Taken::Wait(then) => {
+                            (attempt, waits) = (then, true);
+                            None
+                        }
+                    }
+                })
+                .await;
+            match sleep_until {
+                None => return,
+                Some(at) => self.sleep_until(at).await,
             }
-            let taken = machine.block.submit(op, bio, task, again, now);
-            again = true;
-            taken.then_some(())
-        })
-        .await;
+        }
     }
 
     /// Write these blocks of the device, a bio each, and wait for all of them.

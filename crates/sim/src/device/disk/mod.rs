@@ -27,8 +27,8 @@ use geometry::Heads;
 use mechanics::{Mechanics, Run};
 use order::{Candidate, Policy, Situation};
 
-pub use geometry::{Geometry, Layout};
 pub(super) use geometry::Rotation;
+pub use geometry::{Geometry, Layout};
 pub(super) use seek::SeekCurve;
 pub(super) use spec::{DiskSpec, read_seek};
 

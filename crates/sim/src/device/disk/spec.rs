@@ -200,7 +200,11 @@ fn read_zones(fields: &mut Fields) -> Result<Vec<(u32, u32)>, SpecError> {
 }
 
 /// The seek curve in `section`.
-pub(in crate::device) fn read_seek(fields: &mut Fields, section: &str, cylinders: u32) -> Result<SeekCurve, SpecError> {
+pub(in crate::device) fn read_seek(
+    fields: &mut Fields,
+    section: &str,
+    cylinders: u32,
+) -> Result<SeekCurve, SpecError> {
     let path = |key: &str| format!("{section}.{key}");
     match fields.choice(&path("curve"), &["lee", "hp", "table"])? {
         0 => {

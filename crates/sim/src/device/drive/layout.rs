@@ -263,8 +263,7 @@ fn zone_extents(zone: &Zone, heads: u32, sparing: Sparing) -> Vec<(u64, u64)> {
         let end = (start + unit).min(whole);
         // A range that the zone's end cuts short has no spares.
         let spare = if end - start < unit { 0 } else { spares.min(end - start) };
-        let here =
-            &slips[slips.partition_point(|&s| s < start)..slips.partition_point(|&s| s < end)];
+        let here = &slips[slips.partition_point(|&s| s < start)..slips.partition_point(|&s| s < end)];
         let lost = if slip_to_end { here.len() as u64 * width } else { 0 };
         let count = (end - start - spare).saturating_sub(lost);
         let from = if front { start + spare } else { start };
@@ -370,7 +369,8 @@ mod tests {
         let bad = Zone { spares: 1, slips: vec![1], ..zone(0, 1, 5) };
         let per_cylinder = Sparing::SectorsPerCylinder { front: false, slip_to_end: false };
         let layout = Layout::new(1, Surfaces::First, per_cylinder, vec![bad.clone()]);
-        let track = |cylinder, sectors: &[u64]| -> Vec<_> { sectors.iter().map(|&s| (cylinder, 0, s)).collect() };
+        let track =
+            |cylinder, sectors: &[u64]| -> Vec<_> { sectors.iter().map(|&s| (cylinder, 0, s)).collect() };
         assert_eq!(walk(&layout), [track(0, &[0, 2, 3, 4]), track(1, &[0, 1, 2, 3])].concat());
         let to_end = Sparing::SectorsPerCylinder { front: false, slip_to_end: true };
         let layout = Layout::new(1, Surfaces::First, to_end, vec![bad.clone()]);
@@ -378,7 +378,8 @@ mod tests {
         let front = Sparing::SectorsPerCylinder { front: true, slip_to_end: false };
         let layout = Layout::new(1, Surfaces::First, front, vec![Zone { slips: vec![], ..bad.clone() }]);
         assert_eq!(walk(&layout), [track(0, &[1, 2, 3, 4]), track(1, &[1, 2, 3, 4])].concat());
-        let layout = Layout::new(1, Surfaces::First, Sparing::SectorsPerZone { slip_to_end: false }, vec![bad]);
+        let layout =
+            Layout::new(1, Surfaces::First, Sparing::SectorsPerZone { slip_to_end: false }, vec![bad]);
         assert_eq!(walk(&layout), [track(0, &[0, 2, 3, 4]), track(1, &[0, 1, 2, 3, 4])].concat());
     }
 
@@ -387,8 +388,17 @@ mod tests {
         let tracks = Zone { spares: 1, slips: vec![1], reserved: 2, ..zone(4, 5, 3) };
         let layout = Layout::new(2, Surfaces::First, Sparing::Tracks, vec![tracks, zone(7, 7, 2)]);
         // Four tracks: 0 without its first two sectors, 1 bad, 2, 3; the spare is used up by the bad one.
-        let expected =
-            [(4, 0, 2), (5, 0, 0), (5, 0, 1), (5, 0, 2), (5, 1, 0), (5, 1, 1), (5, 1, 2), (7, 0, 0), (7, 0, 1)];
+        let expected = [
+            (4, 0, 2),
+            (5, 0, 0),
+            (5, 0, 1),
+            (5, 0, 2),
+            (5, 1, 0),
+            (5, 1, 1),
+            (5, 1, 2),
+            (7, 0, 0),
+            (7, 0, 1),
+        ];
         assert_eq!(walk(&layout)[..9], expected);
         assert_eq!(layout.track_end(1), 4);
         assert_eq!(layout.cylinder_end(1), 7);
@@ -413,7 +423,8 @@ mod tests {
 
     #[test]
     fn skews_add_up_over_tracks_and_cylinders() {
-        let skewed = Zone { track_skew: 2 << 16, cylinder_skew: 5 << 16, first_sector_at: 1 << 16, ..zone(0, 3, 16) };
+        let skewed =
+            Zone { track_skew: 2 << 16, cylinder_skew: 5 << 16, first_sector_at: 1 << 16, ..zone(0, 3, 16) };
         let layout = Layout::new(2, Surfaces::First, Sparing::None, vec![skewed]);
         let sixteenths = |sector| layout.place(sector).angle >> 28;
         assert_eq!(sixteenths(0), 1);

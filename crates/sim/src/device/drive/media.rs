@@ -45,7 +45,8 @@ impl Pass {
 
     /// Sectors that have passed completely at `now`.
     pub(super) fn passed(&self, now: u64) -> u64 {
-        let count = now.saturating_sub(self.start_ns) * u64::from(self.sectors_per_track) / self.revolution_ns;
+        let count =
+            now.saturating_sub(self.start_ns) * u64::from(self.sectors_per_track) / self.revolution_ns;
         count.min(self.sectors)
     }
 

@@ -454,8 +454,7 @@ impl Drive {
     fn write_times(&self, first: u64, now: u64, free_ns: u64) -> WriteTimes {
         let overheads = &self.settings.overheads;
         let follows_write = !self.last_was_read && !self.last_write_sequential;
-        let seek_min_ns =
-            if self.last_write_end == Some(first) { 0 } else { overheads.write_seek_min_ns };
+        let seek_min_ns = if self.last_write_end == Some(first) { 0 } else { overheads.write_seek_min_ns };
         if let Some(extra) = overheads.extra.filter(|_| follows_write && self.last_write_end != Some(first)) {
             let given_up_ns = now + extra.command_ns + extra.disconnect_ns;
             return WriteTimes {
@@ -485,7 +484,13 @@ impl Drive {
         while next < end {
             let mut pass = self.media.pass(at, self.heads, next, end, true);
             if next == first && pass.on_track_ns < arm_ns + seek_min_ns {
-                pass = self.media.pass(at + (arm_ns + seek_min_ns - pass.on_track_ns), self.heads, next, end, true);
+                pass = self.media.pass(
+                    at + (arm_ns + seek_min_ns - pass.on_track_ns),
+                    self.heads,
+                    next,
+                    end,
+                    true,
+                );
             }
             self.heads = pass.heads;
             let arrived_ns = start_ns + (pass.end() - first) * block_ns;

@@ -43,7 +43,8 @@ impl DriveSpec {
         let media = Media {
             rotation: Rotation::from_rpm(rpm),
             seek: read_seek(fields, "seek", layout.cylinders())?,
-            write_settle_ns: (fields.number("write_settle_ms", -PART_MS_MAX, PART_MS_MAX)? * 1e6).round() as i64,
+            write_settle_ns: (fields.number("write_settle_ms", -PART_MS_MAX, PART_MS_MAX)? * 1e6).round()
+                as i64,
             head_switch_ns: ms(fields, "head_switch_ms")?,
             layout,
         };

@@ -49,12 +49,19 @@ pub(super) fn import(tree: &Tree, path: &Path, disk: Option<&str>) -> Result<Imp
         body,
         "\n[limits]\nqueue_depth = {depth}\nfua = false\nmax_kib = 512                      # Linux's default of the time\nmax_segments = 128                 # likewise\n"
     );
-    let mut text = format!("# {}: made by fairlift devices import from DiskSim's {}.\n", block.name, file_name(path));
-    text.push_str("# Measured parameters; DiskSim 4.0, Carnegie Mellon University and University of Michigan.\n");
+    let mut text =
+        format!("# {}: made by fairlift devices import from DiskSim's {}.\n", block.name, file_name(path));
+    text.push_str(
+        "# Measured parameters; DiskSim 4.0, Carnegie Mellon University and University of Michigan.\n",
+    );
     for note in &notes {
         let _ = writeln!(text, "# Note: {note}");
     }
-    let _ = write!(text, "\nmodel = \"drive\"\ndescription = \"{}, measured (DiskSim)\"\n{body}", plain(&block.name));
+    let _ = write!(
+        text,
+        "\nmodel = \"drive\"\ndescription = \"{}, measured (DiskSim)\"\n{body}",
+        plain(&block.name)
+    );
     Ok(Imported { name: block.name.clone(), text, notes })
 }
 
@@ -68,7 +75,8 @@ fn plain(text: &str) -> String {
 }
 
 fn choose<'a>(tree: &'a Tree, path: &Path, disk: Option<&str>) -> Result<&'a Block, SpecError> {
-    let whole = |message: String| SpecError { origin: path.to_string_lossy().into_owned(), line: None, message };
+    let whole =
+        |message: String| SpecError { origin: path.to_string_lossy().into_owned(), line: None, message };
     let disks: Vec<&Block> = tree.blocks.iter().filter(|block| block.kind == "disksim_disk").collect();
     let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
     match (disk, disks.as_slice()) {
@@ -88,7 +96,8 @@ fn choose<'a>(tree: &'a Tree, path: &Path, disk: Option<&str>) -> Result<&'a Blo
 fn mechanics(out: &mut String, model: &Block) -> Result<(), SpecError> {
     let mechanics = model.block("Mechanical Model")?;
     if mechanics.kind != "dm_mech_g1" {
-        let message = format!("mechanical model \"{}\"; only dm_mech_g1 can be imported", shown(&mechanics.kind));
+        let message =
+            format!("mechanical model \"{}\"; only dm_mech_g1 can be imported", shown(&mechanics.kind));
         return Err(mechanics.place.error(message));
     }
     let access = mechanics.word("Access time type")?;
@@ -173,7 +182,12 @@ fn zone(out: &mut String, zone: &Block, layout: &Block, spares_elsewhere: bool) 
     Ok(())
 }
 
-fn defects(slips: &mut String, remaps: &mut String, zone: &Block, number_of_zone: usize) -> Result<(), SpecError> {
+fn defects(
+    slips: &mut String,
+    remaps: &mut String,
+    zone: &Block,
+    number_of_zone: usize,
+) -> Result<(), SpecError> {
     let place = |item: &Item, name: &str| number(item, name, 0.0, COUNT_MAX as f64);
     for (index, item) in zone.list("slips")?.iter().enumerate() {
         slips.push_str(if index % 8 == 0 { "\n    " } else { " " });
@@ -181,7 +195,8 @@ fn defects(slips: &mut String, remaps: &mut String, zone: &Block, number_of_zone
     }
     let list = zone.list("defects")?;
     if list.len() % 2 != 0 {
-        let message = format!("\"defects\" has {} numbers, but must have pairs: bad place, replacement", list.len());
+        let message =
+            format!("\"defects\" has {} numbers, but must have pairs: bad place, replacement", list.len());
         return Err(zone.get("defects")?.place.error(message));
     }
     for (index, pair) in list.chunks(2).enumerate() {
@@ -218,7 +233,9 @@ fn buffer(out: &mut String, disk: &Block, notes: &mut Vec<String>) -> Result<(),
     }
     let caching = disk.whole("Enable caching in buffer", 0, 2)? != 0 && segments > 0;
     let _ = writeln!(out, "caching = {caching}");
-    for (key, name) in [("read_on_arrival", "Immediate buffer read"), ("write_on_arrival", "Immediate buffer write")] {
+    for (key, name) in
+        [("read_on_arrival", "Immediate buffer read"), ("write_on_arrival", "Immediate buffer write")]
+    {
         let level = disk.whole(name, 0, 2)?;
         if level == 2 {
             notes.push(format!("\"{name}\" 2 is taken as 1"));
@@ -290,7 +307,10 @@ fn bus(out: &mut String, disk: &Block, tree: &Tree, notes: &mut Vec<String>) -> 
             let read = component.number("Read block transfer time", 0.0, MS_MAX)?;
             let write = component.number("Write block transfer time", 0.0, MS_MAX)?;
             if read != write {
-                notes.push(format!("{}: the slower of its two directions is taken for both", component.title()));
+                notes.push(format!(
+                    "{}: the slower of its two directions is taken for both",
+                    component.title()
+                ));
             }
             block_ms = block_ms.max(read).max(write);
         } else if let Some(item) = component.find("Bulk sector transfer time") {
@@ -309,9 +329,13 @@ fn bus(out: &mut String, disk: &Block, tree: &Tree, notes: &mut Vec<String>) -> 
 
 /// Buses and controllers between the host and the disk; all of them when the topology does not say.
 fn on_the_way<'a>(tree: &'a Tree, disk: &Block) -> Vec<&'a Block> {
-    let instance_of = |name: &str| tree.instances.iter().find(|(instance, _)| instance == name).map(|(_, of)| of.as_str());
+    let instance_of =
+        |name: &str| tree.instances.iter().find(|(instance, _)| instance == name).map(|(_, of)| of.as_str());
     let mut path = Vec::new();
-    let found = tree.topology.iter().any(|node| descend(node, &|name| instance_of(name) == Some(&disk.name), &mut path));
+    let found = tree
+        .topology
+        .iter()
+        .any(|node| descend(node, &|name| instance_of(name) == Some(&disk.name), &mut path));
     let carries = |block: &&Block| block.kind == "disksim_bus" || block.kind == "disksim_ctlr";
     let blocks = tree.blocks.iter().filter(carries);
     if !found {

@@ -106,22 +106,33 @@ fn read_table(mechanics: &Block, folder: &Path) -> Result<Vec<(f64, f64)>, SpecE
         place.map_or(error, |place| place.error(message))
     })?;
     let origin = path.to_string_lossy().into_owned();
-    let fault = |line: usize, message: String| SpecError { origin: origin.clone(), line: Some(line + 1), message };
+    let fault =
+        |line: usize, message: String| SpecError { origin: origin.clone(), line: Some(line + 1), message };
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let expected = "Seek distances measured: N";
-    let Some((first, header)) = lines.next() else { return Err(fault(0, format!("empty; expected \"{expected}\""))) };
-    let count = header.trim().strip_prefix("Seek distances measured:").and_then(|n| n.trim().parse::<usize>().ok());
+    let Some((first, header)) = lines.next() else {
+        return Err(fault(0, format!("empty; expected \"{expected}\"")));
+    };
+    let count =
+        header.trim().strip_prefix("Seek distances measured:").and_then(|n| n.trim().parse::<usize>().ok());
     let Some(count) = count else {
-        return Err(fault(first, format!("\"{}\" is out of place; expected \"{expected}\"", shown(header.trim()))));
+        return Err(fault(
+            first,
+            format!("\"{}\" is out of place; expected \"{expected}\"", shown(header.trim())),
+        ));
     };
     let mut points: Vec<(f64, f64)> = Vec::new();
     for (line, text) in lines {
         let mut words = text.split([',', ' ', '\t']).filter(|word| !word.is_empty()).map(str::parse::<f64>);
         let (Some(Ok(distance)), Some(Ok(ms))) = (words.next(), words.next()) else {
-            return Err(fault(line, format!("\"{}\" must be \"cylinders, milliseconds\"", shown(text.trim()))));
+            return Err(fault(
+                line,
+                format!("\"{}\" must be \"cylinders, milliseconds\"", shown(text.trim())),
+            ));
         };
         if !(distance >= 1.0 && distance.fract() == 0.0 && (0.0..=SEEK_MS_MAX).contains(&ms)) {
-            let message = format!("\"{}\": cylinders from 1 on, milliseconds up to {SEEK_MS_MAX}", shown(text.trim()));
+            let message =
+                format!("\"{}\": cylinders from 1 on, milliseconds up to {SEEK_MS_MAX}", shown(text.trim()));
             return Err(fault(line, message));
         }
         if points.last().is_some_and(|last| distance <= last.0) {

@@ -153,7 +153,8 @@ pub(super) fn number(item: &Item, name: &str, min: f64, max: f64) -> Result<f64,
     match &item.value {
         Value::Number(number) if *number >= min && *number <= max => Ok(*number),
         other => {
-            let message = format!("\"{name}\" is {}, but must be a number from {min} to {max}", other.shown());
+            let message =
+                format!("\"{name}\" is {}, but must be a number from {min} to {max}", other.shown());
             Err(item.place.error(message))
         }
     }
@@ -324,13 +325,7 @@ impl Reader {
         Ok(Node { name, children })
     }
 
-    fn block(
-        &mut self,
-        kind: String,
-        name: String,
-        place: Place,
-        depth: usize,
-    ) -> Result<Block, SpecError> {
+    fn block(&mut self, kind: String, name: String, place: Place, depth: usize) -> Result<Block, SpecError> {
         if depth >= DEPTH_MAX {
             return Err(place.error("blocks are nested too deeply"));
         }
@@ -405,7 +400,8 @@ impl Reader {
         match <[Block; 1]>::try_from(tree.blocks) {
             Ok([block]) => Ok(Item { place: place.clone(), value: Value::Block(block) }),
             Err(_) => {
-                Err(place.error(format!("{} has {count} blocks, but must have one here", shown(&reader.file))))
+                Err(place
+                    .error(format!("{} has {count} blocks, but must have one here", shown(&reader.file))))
             }
         }
     }

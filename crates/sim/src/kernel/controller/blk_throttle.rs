@@ -243,7 +243,8 @@ impl BlkThrottle {
                     break;
                 }
             }
-            let Some(above) = self.groups[parent].parent.filter(|_| any && self.groups[parent].was_empty) else {
+            let Some(above) = self.groups[parent].parent.filter(|_| any && self.groups[parent].was_empty)
+            else {
                 return;
             };
             self.enlist(parent, now);

@@ -156,7 +156,11 @@ mod tests {
             assert_eq!(t.ask(&bio(128), 0, 0), Verdict::SleepUntil(63 * MS));
             assert_eq!(t.ask(&bio(128), 0, 63 * MS), Verdict::SleepUntil(126 * MS), "the first is paid for");
             assert_eq!(t.ask(&bio(128), 0, 64 * MS), Verdict::SleepUntil(188 * MS), "the second is not");
-            assert_eq!(t.ask(&bio(128), 0, 1000 * MS), Verdict::SleepUntil(1063 * MS), "idleness earns nothing");
+            assert_eq!(
+                t.ask(&bio(128), 0, 1000 * MS),
+                Verdict::SleepUntil(1063 * MS),
+                "idleness earns nothing"
+            );
         });
     }
 

@@ -10,7 +10,9 @@
 pub mod blk_throttle;
 pub mod io_throttle;
 pub mod ioband;
+pub(crate) mod seat;
 mod spec;
+pub(crate) mod worker;
 
 use std::fmt::Debug;
 

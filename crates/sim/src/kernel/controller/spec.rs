@@ -36,7 +36,11 @@ pub const KINDS: [Kind; 3] = [
         about: "absolute limits: the task that submits sleeps (2008-2009)",
         settings: &[("strategy", "0 (leaky bucket) | 1 (token bucket)")],
     },
-    Kind { name: "blk-throttle", about: "io.max: bios over a limit are held, in slices of 100 ms (6.12)", settings: &[] },
+    Kind {
+        name: "blk-throttle",
+        about: "io.max: bios over a limit are held, in slices of 100 ms (6.12)",
+        settings: &[],
+    },
 ];
 
 /// A controller with its settings.
@@ -135,7 +139,13 @@ fn number(text: &str, min: u32, max: u32) -> Option<u32> {
 }
 
 fn settings_of(name: &str) -> impl Iterator<Item = &'static str> + Clone {
-    KINDS.iter().filter(move |k| k.name == name).flat_map(|k| k.settings).map(|(s, _)| *s).collect::<Vec<_>>().into_iter()
+    KINDS
+        .iter()
+        .filter(move |k| k.name == name)
+        .flat_map(|k| k.settings)
+        .map(|(s, _)| *s)
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 fn values_of(name: &str, setting: &str) -> &'static str {

@@ -144,7 +144,10 @@ fn nobody_is_lost_on_a_move() {
     table.remove(group(3)).expect("it is there");
     limits.follow(&table, SECOND / 4);
     assert_eq!(limits.waiting(group(2)), 2);
-    assert_eq!([next(&mut limits, SECOND / 4), next(&mut limits, SECOND / 4)], [Next::Go(names[1]), Next::Go(names[2])]);
+    assert_eq!(
+        [next(&mut limits, SECOND / 4), next(&mut limits, SECOND / 4)],
+        [Next::Go(names[1]), Next::Go(names[2])]
+    );
     assert_eq!(next(&mut limits, SECOND / 4), Next::Empty);
 }
 

@@ -34,7 +34,10 @@ fn tokens_and_limits_go_by_weight() {
     let mut d = device(Settings::default(), &[weighing(100), weighing(200)]);
     let passed = (0..1000).take_while(|_| d.ask(&read(2, 8), 0, 0) == Verdict::Pass).count();
     assert_eq!(passed, 192, "192 may be out");
-    let mut d = device(Settings { io_limit: 192, token: 768, ..Settings::default() }, &[weighing(100), weighing(200)]);
+    let mut d = device(
+        Settings { io_limit: 192, token: 768, ..Settings::default() },
+        &[weighing(100), weighing(200)],
+    );
     for group in [1, 2] {
         let mut passed = 0;
         while passed < 768 && d.ask(&read(group, 8), passed, 0) == Verdict::Pass {
@@ -169,7 +172,8 @@ fn range_bw_stops_at_the_maximum() {
 /// Who is below its minimum goes before who has reached it.
 #[test]
 fn range_bw_serves_minima_first() {
-    let settings = Settings { policy: PolicyKind::RangeBw, io_limit: 1, io_throttle: 1, ..Settings::default() };
+    let settings =
+        Settings { policy: PolicyKind::RangeBw, io_limit: 1, io_throttle: 1, ..Settings::default() };
     let mut d = device(settings, &[between(10, 100), between(1000, 2000)]);
     for _ in 0..3 {
         assert_eq!(d.ask(&read(1, 8), 0, 0), Verdict::Pass); // 24 tokens: over its minimum of 20

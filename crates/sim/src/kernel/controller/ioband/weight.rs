@@ -132,7 +132,8 @@ impl Weight {
             _ => 1,
         };
         let purse = self.purses[group];
-        let active = purse.consumed * ACTIVE_LOCAL >= purse.initial || purse.consumed * ACTIVE_GLOBAL >= self.bucket;
+        let active =
+            purse.consumed * ACTIVE_LOCAL >= purse.initial || purse.consumed * ACTIVE_GLOBAL >= self.bucket;
         if active && self.dominant.is_none_or(|dominant| self.worth(group) > self.worth(dominant)) {
             self.dominant = Some(group);
         }
