@@ -1,5 +1,6 @@
 //! Writing a trace: formats by name or by the file's ending, files that are whole or not there.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +15,9 @@ use fairlift_trace::write::{
 use super::args::{At, Target};
 use crate::error::Failure;
 use crate::output::{Output, reason};
+
+/// Files of CPUs without I/O are made up to this CPU.
+const CPUS_MAX: u32 = 4096;
 
 /// Endings and what they stand for.
 const ENDINGS: [(&str, Target); 8] = [
@@ -34,10 +38,13 @@ pub struct TraceFile {
     name: String,
 }
 
+/// Files of CPUs, as they are met.
+type CpuFiles = Arc<Mutex<BTreeMap<u32, Output>>>;
+
 /// The files it becomes: one, or as many as there are CPUs.
 enum Files {
     One(Output),
-    PerCpu(Arc<Mutex<Vec<Output>>>),
+    PerCpu { set: String, files: CpuFiles },
 }
 
 /// The format a file is written in: the one asked for, else by its ending.
@@ -104,22 +111,21 @@ impl TraceFile {
         let set = set.strip_suffix(".blktrace").unwrap_or(set).to_owned();
         // The first one is opened now: a place that cannot be written is told before the work is done.
         let first = Output::open(Some(&cpu_file(&set, 0)))?;
-        let unused = Mutex::new(Some(first));
-        let files = Arc::new(Mutex::new(Vec::new()));
-        let opened = Arc::clone(&files);
+        let files = CpuFiles::new(Mutex::new(BTreeMap::from([(0, first)])));
+        let (opened, prefix) = (Arc::clone(&files), set.clone());
         let open = move |cpu: u32| -> io::Result<Box<dyn Write + Send>> {
-            let first = unused.lock().unwrap_or_else(PoisonError::into_inner).take_if(|_| cpu == 0);
-            let output = match first {
-                Some(output) => output,
-                None => Output::open(Some(&cpu_file(&set, cpu)))
-                    .map_err(|failure| io::Error::other(failure.message()))?,
-            };
-            let stream = output.stream()?;
-            opened.lock().unwrap_or_else(PoisonError::into_inner).push(output);
-            Ok(stream)
+            let mut files = opened.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(output) = files.get(&cpu) {
+                return output.stream();
+            }
+            let output = Output::open(Some(&cpu_file(&prefix, cpu)));
+            let output = output.map_err(|failure| io::Error::other(failure.message()))?;
+            let stream = output.stream();
+            files.insert(cpu, output);
+            stream
         };
         let writer = Box::new(BlktraceWriter::per_cpu(open, Version::V7));
-        Ok(TraceFile { writer, files: Files::PerCpu(files), name: path.to_owned() })
+        Ok(TraceFile { writer, files: Files::PerCpu { set, files }, name: path.to_owned() })
     }
 
     /// What takes the events.
@@ -153,8 +159,16 @@ impl Rest {
     pub fn publish(self) -> Result<(), Failure> {
         let outputs = match self.files {
             Files::One(output) => vec![output],
-            Files::PerCpu(files) => {
-                std::mem::take(&mut *files.lock().unwrap_or_else(PoisonError::into_inner))
+            Files::PerCpu { set, files } => {
+                let mut files = std::mem::take(&mut *files.lock().unwrap_or_else(PoisonError::into_inner));
+                // blkparse counts up from CPU 0 and ends at the first file that is not there.
+                let last = files.keys().next_back().copied().unwrap_or(0).min(CPUS_MAX);
+                for cpu in 0..last {
+                    if let std::collections::btree_map::Entry::Vacant(missing) = files.entry(cpu) {
+                        missing.insert(Output::open(Some(&cpu_file(&set, cpu)))?);
+                    }
+                }
+                files.into_values().collect()
             }
         };
         outputs.into_iter().try_for_each(|output| output.publish().map_err(|e| cannot_write(&self.name, &e)))

@@ -70,7 +70,13 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     };
     scenario.cases = match devices.len() {
         0 | 1 => vec![case("", None)],
-        _ => devices.into_iter().map(|device| case(&device.name().to_owned(), Some(device))).collect(),
+        _ => devices
+            .into_iter()
+            .map(|device| {
+                let name = device.name().to_owned();
+                case(&name, Some(device))
+            })
+            .collect(),
     };
     scenario.title = title(arguments, &trace, format);
     let notes = notes(&scenario, &trace, arguments);

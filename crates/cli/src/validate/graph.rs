@@ -20,8 +20,9 @@ pub fn cumulative(requests: &[Measured], simulated_ns: &[u64]) -> String {
             let at = longest * (column as f64 + 0.5) / COLUMNS as f64;
             let share = times.partition_point(|&ms| ms <= at) as f64 / times.len() as f64;
             let row = ROWS - (share * ROWS as f64).round() as usize;
-            let cell = &mut cells[row][column];
-            *cell = if *cell == ' ' { mark } else { '*' };
+            if let Some(cell) = cells[row].get_mut(column) {
+                *cell = if *cell == ' ' { mark } else { '*' };
+            }
         }
     }
     let mut out = String::new();

@@ -25,7 +25,7 @@ pub fn read(path: &str, format: Option<&str>, keep_going: bool) -> Result<Vec<Me
     let fail = |e: fairlift_trace::TraceError| Failure::new(&e.message).at(e.place.to_string());
     let mut reader = TraceReader::from_read(path, file, &options).map_err(fail)?;
     let mut found = Found::default();
-    while let Some(event) = reader.next() {
+    for event in reader.by_ref() {
         found.add(&event.map_err(fail)?);
         if found.requests.len() > REQUESTS_MAX {
             return Err(Failure::new(format!("more than {REQUESTS_MAX} requests")).at(path));

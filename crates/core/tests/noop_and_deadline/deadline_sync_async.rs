@@ -217,3 +217,33 @@ fn one_absorbed_from_the_other_class_hands_nothing_over() {
     b.at_ms(6000);
     assert_eq!(b.rest(), [90, 100]);
 }
+
+// ---- reads alone ----
+
+/// While only reads are queued the first class holds all of them under either setting, so both give the same schedule: 32 random
+/// readers with a request each, as in the random-read phase of tiotest.
+#[test]
+fn reads_alone_are_served_alike_by_direction_and_by_sync_and_async() {
+    let schedule = |classes: &str| {
+        let mut b = Bench::disk("deadline");
+        b.set("classes", classes);
+        let mut place = 1_u64;
+        let mut random = || {
+            place = place * 48_271 % 0x7fff_ffff;
+            place
+        };
+        b.add_all(READ, (0..32).map(|_| random()));
+        let mut served = Vec::new();
+        for _ in 0..2000 {
+            b.now += 6 * MS;
+            let rq = b.dispatch().expect("31 or more wait");
+            served.push(b.requests[rq].sector);
+            b.completed(rq);
+            b.add(READ, random());
+        }
+        served
+    };
+    let by_direction = schedule("direction");
+    assert!(by_direction.windows(2).any(|pair| pair[1] < pair[0]), "there is more than one sweep");
+    assert_eq!(by_direction, schedule("sync-async"));
+}

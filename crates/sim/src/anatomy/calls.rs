@@ -20,9 +20,20 @@ pub(super) struct CallTotals {
     total_ns: u64,
     max_ns: u64,
     round_trips: u64,
-    /// With a task that stands for all the key means, its time, and in how many calls.
-    parts: BTreeMap<(Step, Whom, Cause, Whom), (Cause, u64, u64)>,
+    parts: BTreeMap<PartKey, PartSum>,
     slowest: Vec<CallStory>,
+}
+
+/// Parts that are added up: step, by whom, kind of cause, because of whom.
+type PartKey = (Step, Whom, Cause, Whom);
+
+/// Their sum.
+#[derive(Clone, Copy, Debug)]
+struct PartSum {
+    /// One of the causes, whose task stands for all.
+    cause: Cause,
+    ns: u64,
+    calls: u64,
 }
 
 /// The parts of one call.
@@ -147,11 +158,12 @@ impl Recorder {
 
     fn add_call(&mut self, task: TaskId, call: Call, start_ns: u64, end_ns: u64, explanation: Explanation) {
         let name = self.task(task).name.clone();
-        let mut of_this: BTreeMap<(Step, Whom, Cause, Whom), (Cause, u64)> = BTreeMap::new();
+        let mut of_this: BTreeMap<PartKey, PartSum> = BTreeMap::new();
         for part in &explanation.parts {
             let whom = task_in(part.cause).map_or(Whom::Nobody, |whom| self.seen_from(task, whom));
             let key = (part.step, self.seen_from(task, Some(part.by)), kind_of(part.cause), whom);
-            of_this.entry(key).or_insert((part.cause, 0)).1 += part.end_ns - part.start_ns;
+            let sum = of_this.entry(key).or_insert(PartSum { cause: part.cause, ns: 0, calls: 1 });
+            sum.ns += part.end_ns - part.start_ns;
         }
         let totals = self.calls.entry((name, call)).or_default();
         let took = end_ns - start_ns;
@@ -159,10 +171,10 @@ impl Recorder {
         totals.total_ns += took;
         totals.max_ns = totals.max_ns.max(took);
         totals.round_trips += explanation.round_trips;
-        for (key, (cause, ns)) in of_this {
-            let sum = totals.parts.entry(key).or_insert((cause, 0, 0));
-            sum.1 += ns;
-            sum.2 += 1;
+        for (key, one) in of_this {
+            let sum = totals.parts.entry(key).or_insert(PartSum { ns: 0, calls: 0, ..one });
+            sum.ns += one.ns;
+            sum.calls += one.calls;
         }
         let story = CallStory { task, start_ns, end_ns, parts: explanation.parts };
         let place = totals.slowest.partition_point(|other| other.end_ns - other.start_ns >= took);
@@ -200,7 +212,10 @@ impl Explanation {
 
 impl CallTotals {
     pub(super) fn into_calls(self, name: String, call: Call) -> Calls {
-        let part = |((step, by, _, whom), (cause, ns, calls))| CallPart { step, by, cause, whom, ns, calls };
+        let part = |((step, by, _, whom), sum): (PartKey, PartSum)| {
+            let PartSum { cause, ns, calls } = sum;
+            CallPart { step, by, cause, whom, ns, calls }
+        };
         Calls {
             name,
             call,

@@ -207,3 +207,36 @@ fn yielding_changes_nothing_under_deadline() {
     };
     assert_eq!(run(false), run(true));
 }
+
+/// jbd's commit writes what was dirty when the transaction was closed: a file that goes on growing does not keep it from ending.
+#[test]
+fn an_ordered_commit_ends_although_a_file_keeps_growing() {
+    let mut small = computer("2.6.30", "ext3", "data=ordered");
+    small.memory_mib = 256;
+    small.scheduler = "deadline:classes=sync-async"; // the commit's writes are sync: they do not wait for the other's
+    let ran = small.run(|sys, marks| async move {
+        let growing = sys.spawn(IoPrio::DEFAULT, |sys| async move {
+            let file = sys.open("/growing", OpenFlags::RDWR.create()).await.unwrap();
+            for _ in 0..1024 {
+                sys.write(file, 1024 * KIB).await.unwrap();
+            }
+        });
+        sys.sleep(2 * SECOND).await;
+        let file = sys.open("/f", OpenFlags::RDWR.create()).await.unwrap();
+        sys.write(file, 4 * KIB).await.unwrap();
+        marks.set("sync", &sys);
+        sys.fsync(file).await.unwrap();
+        marks.set("synced", &sys);
+        sys.join(growing).await;
+        marks.set("grown", &sys);
+    });
+    // 51 MiB may be dirty, at 100 MB/s; the file grows for 10 s.
+    assert!(ran.at("synced") + 3 * SECOND < ran.at("grown"), "{} of {}", ran.at("synced"), ran.at("grown"));
+    let by_commit: u32 = ran
+        .between("sync", "synced")
+        .iter()
+        .filter(|l| l.task == "kjournald" && matches!(l.kind, TraceKind::Queued | TraceKind::Merged))
+        .map(super::harness::Line::kib)
+        .sum();
+    assert!(by_commit <= 60 * 1024, "{by_commit} KiB by the commit");
+}

@@ -122,12 +122,17 @@ impl Computer {
         simulation.with_machine(|m| m.set_name(task, "app"));
         let outcome = simulation.run(HOUR_NS, &mut |_| {});
         assert_eq!(outcome, Outcome::Finished, "{self:?}");
-        let lines = simulation.with_machine(|m| {
-            let trace = m.block_mut().take_trace();
-            trace.iter().map(|e| line(m, e)).collect()
-        });
+        let lines = lines(&simulation);
         Ran { lines, marks: marks.0.take(), simulation }
     }
+}
+
+/// The trace so far, as tests state it.
+pub fn lines(simulation: &Simulation) -> Vec<Line> {
+    simulation.with_machine(|m| {
+        let trace = m.block_mut().take_trace();
+        trace.iter().map(|e| line(m, e)).collect()
+    })
 }
 
 fn line(machine: &Machine, event: &TraceEvent) -> Line {

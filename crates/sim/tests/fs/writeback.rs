@@ -170,3 +170,31 @@ fn sync_goes_twice_over_everything() {
         assert_eq!(left, fairlift_sim::kernel::Leftovers::default(), "{version} {fs}");
     }
 }
+
+/// Beside a program that dirties all it can, one that writes little is not stopped: its own limit is higher (until 3.1). With one limit
+/// for both, each of its calls would have to write 1536 pages first.
+#[test]
+fn who_writes_little_is_not_held_back_by_who_writes_much() {
+    for version in ["2.6.30", "2.6.34"] {
+        let mut small = computer(version, "ext3", "data=writeback");
+        small.memory_mib = 256;
+        let ran = small.run(|sys, marks| async move {
+            let much = sys.spawn(IoPrio::DEFAULT, |sys| async move {
+                let file = sys.open("/much", OpenFlags::RDWR.create()).await.unwrap();
+                for _ in 0..1024 {
+                    sys.write(file, MIB).await.unwrap();
+                }
+            });
+            sys.sleep(4 * SECOND).await;
+            let little = sys.open("/little", OpenFlags::RDWR.create()).await.unwrap();
+            marks.set("start", &sys);
+            sys.write(little, MIB).await.unwrap();
+            marks.set("written", &sys);
+            sys.join(much).await;
+            marks.set("much", &sys);
+        });
+        let (little, much) = (ran.at("written") - ran.at("start"), ran.at("much"));
+        assert!(much > 8 * SECOND, "{version}: the other one is held back: {much}");
+        assert!(little < SECOND / 100, "{version}: {little} ns");
+    }
+}

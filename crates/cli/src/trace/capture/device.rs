@@ -22,9 +22,9 @@ pub struct BlockDevice {
 }
 
 impl BlockDevice {
-    /// The number as the kernel keeps it.
-    pub fn kernel_number(&self) -> u32 {
-        self.number.0
+    /// Its number.
+    pub fn number(&self) -> DeviceNumber {
+        self.number
     }
 
     /// In words.

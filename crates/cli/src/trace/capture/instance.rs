@@ -61,7 +61,7 @@ impl Instance {
             {
                 instance.write(
                     &format!("events/block/{event}/filter"),
-                    &format!("dev == {}", device.kernel_number()),
+                    &format!("dev == {}", device.number().0),
                 )?;
             }
             instance.write(&format!("events/block/{event}/enable"), "1")?;

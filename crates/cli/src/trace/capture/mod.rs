@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fairlift_trace::{Format, Options, TraceReader};
+use fairlift_trace::{Device, DeviceNumber, Format, Options, TraceReader};
 
 use super::args::{At, CaptureArguments};
 use super::input::Input;
 use super::output::{TraceFile, cannot_write, target};
 use crate::error::{Failure, note, warn};
 use crate::output::reason;
+use device::BlockDevice;
 use instance::Instance;
 
 /// Events of different CPUs come in pieces: so many are held back to be put in order of time.
@@ -60,7 +61,8 @@ pub fn capture(arguments: &CaptureArguments) -> Result<ExitCode, Failure> {
             code
         })
     };
-    let written = drain(pipe, &mut file, &arguments.output);
+    let number = device.as_ref().map(BlockDevice::number);
+    let written = drain(pipe, &mut file, number, &arguments.output);
     if written.is_err() {
         // The command goes on to its end; nothing more is kept of it.
         instance.switch().off();
@@ -86,7 +88,12 @@ pub fn capture(arguments: &CaptureArguments) -> Result<ExitCode, Failure> {
 }
 
 /// Everything the kernel tells, into the file.
-fn drain(pipe: pipe::Pipe, file: &mut TraceFile, path: &str) -> Result<u64, Failure> {
+fn drain(
+    pipe: pipe::Pipe,
+    file: &mut TraceFile,
+    device: Option<DeviceNumber>,
+    path: &str,
+) -> Result<u64, Failure> {
     let options = Options {
         format: Some(Format::Ftrace),
         keep_going: true,
@@ -97,8 +104,12 @@ fn drain(pipe: pipe::Pipe, file: &mut TraceFile, path: &str) -> Result<u64, Fail
         .map_err(|e| Failure::new(&e.message).at(e.place.to_string()))?;
     let mut input = Input::of(reader, "trace_pipe", true);
     let mut events = 0;
-    while let Some(event) = input.next()? {
+    while let Some(mut event) = input.next()? {
         events += 1;
+        // Plugs are those of tasks and name no device.
+        if let (Device::None, Some(device)) = (event.device, device) {
+            event.device = Device::Number(device);
+        }
         file.writer().write(&event, input.reader().texts()).map_err(|e| cannot_write(path, &e))?;
     }
     Ok(events)

@@ -80,6 +80,8 @@ pub struct Arrivals {
     pub gap_mean_ns: f64,
     /// Deviation of the gaps over their mean: 1 for a Poisson stream, more for bursts.
     pub gap_variation: Option<f64>,
+    /// Seconds that the next three figures are of.
+    pub full_seconds: u64,
     pub per_second_mean: f64,
     pub per_second_max: u64,
     /// Variance of the arrivals of a second over their mean: 1 for a Poisson stream.
@@ -226,6 +228,7 @@ impl Part {
             arrivals: Arrivals {
                 gap_mean_ns: load.gaps.mean(),
                 gap_variation: load.gaps.variation(),
+                full_seconds: load.per_second.count,
                 per_second_mean: load.per_second.mean(),
                 per_second_max: load.per_second.max,
                 per_second_dispersion: load.per_second.dispersion(),

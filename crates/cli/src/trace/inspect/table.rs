@@ -80,11 +80,11 @@ fn shape(of: &Inspection, style: Style) -> String {
     let sizes: Vec<String> = all
         .sizes
         .iter()
-        .map(|size| format!("{} {} %", bytes(size.from_bytes), share(size.ios as f64, all.ios as f64)))
+        .map(|size| format!("{}: {}", bytes(size.from_bytes), share(size.ios as f64, all.ios as f64)))
         .collect();
     let mut facts = Vec::new();
     if !sizes.is_empty() {
-        facts.push(format!("sizes from (up to twice as much): {}", sizes.join(", ")));
+        facts.push(format!("sizes, from this up to twice as much, share in %: {}", sizes.join(", ")));
     }
     if let Some(sequential) = all.sequential_share {
         facts.push(format!(
@@ -95,15 +95,21 @@ fn shape(of: &Inspection, style: Style) -> String {
     }
     let arrivals = &all.arrivals;
     let or_none = |value: Option<f64>| value.map_or(NOTHING.to_owned(), short);
-    facts.push(format!(
-        "arrivals: {} ms apart on average, variation {} (1: Poisson, more: bursts); a second has {} on average, {} at most, \
-         dispersion {}",
+    let mut text = format!(
+        "arrivals: {} ms apart on average, variation {} (1: Poisson, more: bursts)",
         short(arrivals.gap_mean_ns / 1e6),
         or_none(arrivals.gap_variation),
-        short(arrivals.per_second_mean),
-        arrivals.per_second_max,
-        or_none(arrivals.per_second_dispersion),
-    ));
+    );
+    if arrivals.full_seconds > 0 {
+        let _ = write!(
+            text,
+            "; a second has {} on average, {} at most, dispersion {}",
+            short(arrivals.per_second_mean),
+            arrivals.per_second_max,
+            or_none(arrivals.per_second_dispersion),
+        );
+    }
+    facts.push(text);
     for (what, flight) in [("under way", &of.in_flight), ("in the device", &of.in_device)] {
         if flight.max > 0 {
             facts.push(format!("{what}: {} I/Os on average, {} at most", short(flight.mean), flight.max));

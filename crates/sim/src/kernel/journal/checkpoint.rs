@@ -68,7 +68,6 @@ impl Sys {
         let machine = &mut *self.machine.borrow_mut();
         let Some(ext) = &mut machine.kernel.ext else { return Room::Nothing };
         let journal = &mut ext.journal;
-        journal.checkpoint.retain(|_, blocks| !blocks.is_empty());
         let committing = journal.committing.as_ref().map_or(Tid::MAX, |t| t.tid);
         let checkpoint = &journal.checkpoint;
         if journal.log.release(|tid| tid < committing && !checkpoint.contains_key(&tid)) > 0 {

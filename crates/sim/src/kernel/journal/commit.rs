@@ -210,13 +210,12 @@ impl super::Journal {
     /// From now on the log space of `done` is held by its blocks, until they are home or changed by a later transaction.
     fn enter_checkpoint(&mut self, done: &Transaction) {
         for block in &done.metadata {
-            if let Some(older) = self.checkpoint_of.insert(*block, done.tid)
-                && let Some(blocks) = self.checkpoint.get_mut(&older)
-            {
-                blocks.remove(block);
+            if let Some(older) = self.checkpoint_of.insert(*block, done.tid) {
+                self.lets_go(older, *block);
             }
         }
-        self.checkpoint.insert(done.tid, done.metadata.clone());
-        self.checkpoint.retain(|_, blocks| !blocks.is_empty());
+        if !done.metadata.is_empty() {
+            self.checkpoint.insert(done.tid, done.metadata.clone());
+        }
     }
 }

@@ -9,6 +9,7 @@ mod handle;
 mod log;
 mod ordered;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::extents::Extents;
@@ -86,7 +87,7 @@ pub(crate) struct Journal {
     waiting: Vec<TaskId>,
     /// Somebody is making room in the log.
     making_room: bool,
-    /// Blocks that committed transactions changed and that are not in their places yet.
+    /// Blocks that committed transactions changed and that are not in their places yet; no set is empty.
     checkpoint: BTreeMap<Tid, BTreeSet<u64>>,
     checkpoint_of: BTreeMap<u64, Tid>,
     stats: JournalStats,
@@ -156,10 +157,18 @@ impl Journal {
 
     /// A metadata block reached its place.
     pub(crate) fn block_is_home(&mut self, block: u64) {
-        if let Some(tid) = self.checkpoint_of.remove(&block)
-            && let Some(blocks) = self.checkpoint.get_mut(&tid)
-        {
-            blocks.remove(&block);
+        if let Some(tid) = self.checkpoint_of.remove(&block) {
+            self.lets_go(tid, block);
+        }
+    }
+
+    /// `block` no longer holds the log space of transaction `tid`.
+    fn lets_go(&mut self, tid: Tid, block: u64) {
+        if let Entry::Occupied(mut entry) = self.checkpoint.entry(tid) {
+            entry.get_mut().remove(&block);
+            if entry.get().is_empty() {
+                entry.remove();
+            }
         }
     }
 }

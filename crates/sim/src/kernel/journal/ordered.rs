@@ -54,8 +54,8 @@ impl Sys {
     /// Write it, and wait. What is on its way already is waited for too.
     pub(super) async fn write_ordered(&self, ordered: &Ordered, flags: Flags) {
         for entry in &ordered.files {
-            let all = [0..u64::MAX];
-            for run in entry.dirty.as_deref().unwrap_or(&all) {
+            let all = std::slice::from_ref(&(0..u64::MAX));
+            for run in entry.dirty.as_deref().unwrap_or(all) {
                 self.write_pages(entry.file, run.clone(), u64::MAX, flags, Which::Mapped).await;
             }
         }
