@@ -36,7 +36,6 @@ impl Noop {
         }
     }
 
-    #[inline]
     fn queue_of(&self, env: &Env<'_>, rq: RequestId) -> &List<RequestId> {
         &self.queues[env.requests[rq].group.index()]
     }
@@ -52,7 +51,12 @@ impl Elevator for Noop {
     }
 
     fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        self.queues[env.requests[rq].group.index()].push_back(&mut self.links, rq);
+        // Where there is only the root, the request need not be looked at.
+        let queue = match &mut self.queues[..] {
+            [root] => root,
+            queues => &mut queues[env.requests[rq].group.index()],
+        };
+        queue.push_back(&mut self.links, rq);
     }
 
     fn dispatch(&mut self, env: &mut Env<'_>) -> Dispatch {

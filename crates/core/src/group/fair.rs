@@ -2,18 +2,18 @@
 //!
 //! The children of a group are *entities*: its child groups and, as one more, its own tasks (the *leaf*). Within a class an
 //! entity with weight `w` beside others of total weight `W` is due `w / W` of what the parent gets. Each entity has a
-//! virtual *start*, which advances by `charge / w`; the band's virtual *now* advances by `charge / W`, which makes it the
-//! average of the starts by weight. Whose start is behind now has had less than its due and is *eligible*; of the eligible
-//! the one with the earliest *deadline* is served, `quantum / w` behind the start from which it was granted.
+//! virtual *start*, which advances by `charge / w`; the band's virtual *now* is the average of the starts by weight, and
+//! advances by `charge / W`. Whose start is not after now has had no more than its due and is *eligible*; of the eligible the
+//! one with the earliest *deadline* is served, `quantum / w` after its start.
 //!
 //! This is earliest eligible virtual deadline first (Stoica and Abdel-Wahab, 1995). Serving whoever has the smallest start,
 //! as CFQ's groups do, would let every light sibling have a turn before a heavy one gets its second. Here an entity that
-//! stays busy is never further from its due than the largest single charge: one slice and the request that overran it,
-//! however many siblings it has, on each level of the tree.
+//! stays busy is never further from its due than the largest single charge: one slice and, where that is charged, the request
+//! that overran it; however many siblings it has, on each level of the tree.
 //!
 //! **Coming and going.** Who leaves keeps its start. Who comes back starts there, or now if that is later: credit is void
 //! (sleeping gains nothing), debt stays until its siblings have caught up (so leaving right after a turn gains nothing
-//! either). Now is moved so that it stays the average of those who are there.
+//! either). Now is the average of those who are there.
 //!
 //! Bounded work: each change costs O(log n) on each level up; an entity that becomes eligible is moved to the tree of the
 //! eligible ones when somebody is picked, at most [`MOVED_AT_ONCE`] of them at a time.
@@ -94,11 +94,24 @@ struct Band {
     eligible: Tree<EntityId>,
     /// By start.
     ahead: Tree<EntityId>,
-    now: Virtual,
+    /// Starts times weights, and weights, summed over both.
+    sum: Virtual,
     weight: u64,
+    /// Now, while nobody is there.
+    left_at: Virtual,
 }
 
 impl Band {
+    /// 2^95 (see [`Virtual`]) times a weight of 2^14 and 2^16 children fit.
+    fn now(&self) -> Virtual {
+        if self.weight == 0 { self.left_at } else { self.sum.div_euclid(self.weight.into()) }
+    }
+
+    /// Is `start` not after now? Without the division.
+    fn has_reached(&self, start: Virtual) -> bool {
+        start * Virtual::from(self.weight) <= self.sum
+    }
+
     fn is_empty(&self) -> bool {
         self.eligible.is_empty() && self.ahead.is_empty()
     }
@@ -122,8 +135,10 @@ pub(crate) struct Fair {
     nodes: Vec<Node>,
     entities: Vec<Entity>,
     links: TreeLinks<EntityId, Virtual>,
-    /// What a deadline is reckoned with: the usual charge of a turn.
+    /// What a turn should cost at most.
     quantum_ns: u64,
+    /// What one costs at most, as turns have been lately: deadlines are reckoned with it.
+    expected_ns: u64,
 }
 
 impl Fair {
@@ -143,6 +158,7 @@ impl Fair {
             entities: alloc::vec![idle; 2 * slots],
             links: TreeLinks::new(2 * slots),
             quantum_ns,
+            expected_ns: quantum_ns,
         }
     }
 
@@ -219,12 +235,10 @@ impl Fair {
     fn join(&mut self, id: EntityId) {
         let Entity { node, class, weight, start, .. } = self.entities[id.index()];
         let band = self.band(node, class);
-        let debt = (start - band.now).max(0);
-        let start = band.now + debt;
+        let start = start.max(band.now());
         band.weight += u64::from(weight);
-        // The average with the newcomer.
-        band.now += debt * Virtual::from(weight) / Virtual::from(band.weight);
-        let quantum = per_weight(self.quantum_ns, weight.into());
+        band.sum += start * Virtual::from(weight);
+        let quantum = per_weight(self.expected_ns, weight.into());
         let entity = &mut self.entities[id.index()];
         entity.busy = true;
         entity.start = start;
@@ -239,18 +253,14 @@ impl Fair {
         self.entities[id.index()].busy = false;
         let band = self.band(node, class);
         band.weight -= u64::from(weight);
-        if band.weight > 0 {
-            // The average of the others.
-            band.now += (band.now - start) * Virtual::from(weight) / Virtual::from(band.weight);
-        } else {
-            band.now = band.now.max(start);
-        }
+        band.sum -= start * Virtual::from(weight);
+        band.left_at = start;
     }
 
     fn file(&mut self, id: EntityId) {
         let Entity { node, class, start, deadline, .. } = self.entities[id.index()];
         let band = &mut self.nodes[node.index()].bands[class as usize];
-        let ahead = start > band.now;
+        let ahead = !band.has_reached(start);
         if ahead {
             band.ahead.insert(&mut self.links, id, start);
         } else {
@@ -270,20 +280,19 @@ impl Fair {
 
     /// `group`'s own tasks were served to this amount; so was every group above them.
     pub(crate) fn charge(&mut self, group: GroupId, charge_ns: u64) {
+        self.expect(charge_ns);
         let mut at = leaf(group);
         loop {
             let Entity { node, class, weight, busy, .. } = self.entities[at.index()];
+            let advance = per_weight(charge_ns, weight.into());
+            let quantum = per_weight(self.expected_ns, weight.into());
             if busy {
                 self.unfile(at);
-                let band = self.band(node, class);
-                band.now += per_weight(charge_ns, band.weight);
+                self.band(node, class).sum += advance * Virtual::from(weight);
             }
-            let quantum = per_weight(self.quantum_ns, weight.into());
             let entity = &mut self.entities[at.index()];
-            entity.start += per_weight(charge_ns, weight.into());
-            if entity.start >= entity.deadline {
-                entity.deadline = entity.start + quantum;
-            }
+            entity.start += advance;
+            entity.deadline = entity.start + quantum;
             if busy {
                 self.file(at);
             }
@@ -292,6 +301,13 @@ impl Fair {
             }
             at = child(node);
         }
+    }
+
+    /// Turns cost what is asked for, more when a request overruns the slice. A bound on everybody's distance from its due needs
+    /// deadlines that allow for that; one request that took seconds must not rule for ever.
+    fn expect(&mut self, charge_ns: u64) {
+        let above_ns = self.expected_ns.saturating_sub(self.quantum_ns);
+        self.expected_ns = charge_ns.max(self.quantum_ns + above_ns - above_ns / 64);
     }
 
     /// Whose tasks are to be served now.
@@ -309,14 +325,9 @@ impl Fair {
     /// The child of `node` to be served: of its best busy class the eligible one with the earliest deadline.
     fn pick_child(&mut self, node: GroupId) -> Option<EntityId> {
         let band = self.nodes[node.index()].bands.iter_mut().find(|band| !band.is_empty())?;
-        if band.eligible.is_empty()
-            && let Some(next) = band.ahead.first()
-        {
-            band.now = band.now.max(self.links.key(next));
-        }
         for _ in 0..MOVED_AT_ONCE {
             let Some(next) = band.ahead.first() else { break };
-            if self.links.key(next) > band.now {
+            if !band.has_reached(self.links.key(next)) {
                 break;
             }
             band.ahead.remove(&mut self.links, next);
@@ -324,6 +335,7 @@ impl Fair {
             entity.ahead = false;
             band.eligible.insert(&mut self.links, next, entity.deadline);
         }
+        // The least start is never after the average, so that there is one.
         band.eligible.first()
     }
 
@@ -406,14 +418,14 @@ impl Fair {
     /// Take `id` out, change it, put it back: with its debt towards the new siblings, without credit.
     fn change(&mut self, id: EntityId, change: impl FnOnce(&mut Entity)) {
         let Entity { busy, node, class, start, .. } = self.entities[id.index()];
-        let debt = (start - self.band(node, class).now).max(0);
+        let debt = (start - self.band(node, class).now()).max(0);
         if busy {
             self.leave_upwards(id);
         }
         let entity = &mut self.entities[id.index()];
         change(entity);
         let (node, class) = (entity.node, entity.class);
-        let start = self.band(node, class).now + debt;
+        let start = self.band(node, class).now() + debt;
         self.entities[id.index()].start = start;
         if busy {
             self.join_upwards(id);

@@ -10,6 +10,8 @@ mod charge;
 mod fair;
 pub mod limit;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod tunables;
 mod turns;
 

@@ -22,6 +22,8 @@ pub struct ElevatorQueue {
     pub(super) grouping: Grouping,
     /// Are requests counted by group? Set once somebody asks for the groups to change them.
     grouped: bool,
+    /// Does anybody want to hear of the device: the elevator, or the groups?
+    is_watched: bool,
     pub(super) turns: Turns,
     /// Counts elevators since construction, from 1. A request remembers under which one it was inserted; 0 = none.
     generation: u32,
@@ -46,6 +48,7 @@ impl ElevatorQueue {
             watches_device: elevator.watches_device(),
             grouping: elevator.grouping(),
             grouped: false,
+            is_watched: elevator.watches_device(),
             turns: Turns::new(1),
             elevator,
             generation: 1,
@@ -92,6 +95,7 @@ impl ElevatorQueue {
     pub fn groups_mut(&mut self) -> &mut Groups {
         if !self.grouped && self.groups.slots() > 1 {
             self.grouped = true;
+            self.is_watched = true;
             self.count_root();
         }
         &mut self.groups
@@ -271,7 +275,7 @@ impl ElevatorQueue {
     }
 
     /// `rq`, on no list any more, goes to the device.
-    #[inline]
+    #[inline(always)]
     fn start(&mut self, rq: RequestId, now: u64) {
         let request = &mut self.requests[rq];
         request.state = RequestState::Issued;
@@ -280,12 +284,14 @@ impl ElevatorQueue {
         let (sync, generation) = (request.is_sync(), request.queue.generation);
         self.device.in_flight[usize::from(sync)] += 1;
         self.queued -= 1;
-        if self.grouped {
-            self.group_issue(rq, now);
-        }
-        if self.watches_device && generation == self.generation {
-            let (elevator, mut env) = self.split(now);
-            elevator.issued(&mut env, rq);
+        if self.is_watched {
+            if self.grouped {
+                self.group_issue(rq, now);
+            }
+            if self.watches_device && generation == self.generation {
+                let (elevator, mut env) = self.split(now);
+                elevator.issued(&mut env, rq);
+            }
         }
     }
 
@@ -309,20 +315,36 @@ impl ElevatorQueue {
     }
 
     /// Next request for the device, or why there is none: as [`ElevatorQueue::peek`] and [`ElevatorQueue::issue`].
-    #[inline]
+    #[inline(always)] // out of line it costs 35 instructions more
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
         if !self.list.is_empty() {
             return self.dispatch_listed(now);
         }
-        let answer = self.ask(now);
+        if self.grouped {
+            return self.dispatch_grouped(now);
+        }
+        let (elevator, mut env) = self.split(now);
+        let answer = elevator.dispatch(&mut env);
         if !self.list.is_empty() {
             return self.dispatch_around(answer, now);
         }
         // The common case: filed on an empty list it would be the next to leave it.
         if let Dispatch::Issue(rq) = answer {
-            if self.grouped {
-                self.group_departure(rq);
-            }
+            self.list.pass(&self.requests[rq]);
+            self.start(rq, now);
+        }
+        answer
+    }
+
+    /// As above, of the group whose turn it is.
+    #[cold]
+    fn dispatch_grouped(&mut self, now: u64) -> Dispatch {
+        let answer = self.ask(now);
+        if !self.list.is_empty() {
+            return self.dispatch_around(answer, now);
+        }
+        if let Dispatch::Issue(rq) = answer {
+            self.group_departure(rq);
             self.list.pass(&self.requests[rq]);
             self.start(rq, now);
         }
@@ -347,19 +369,21 @@ impl ElevatorQueue {
     }
 
     /// The device is done with `rq`. The slot stays taken (state `Held`) until [`ElevatorQueue::release`].
-    #[inline]
+    #[inline(always)] // as `dispatch`
     pub fn complete(&mut self, rq: RequestId, now: u64) {
         let request = &mut self.requests[rq];
         debug_assert!(request.state == RequestState::Issued, "completed but not issued");
         request.state = RequestState::Held;
         let (sync, generation) = (request.is_sync(), request.queue.generation);
         self.device.in_flight[usize::from(sync)] -= 1;
-        if self.grouped {
-            self.group_completion(rq, now);
-        }
-        if self.watches_device && generation == self.generation {
-            let (elevator, mut env) = self.split(now);
-            elevator.completed(&mut env, rq);
+        if self.is_watched {
+            if self.grouped {
+                self.group_completion(rq, now);
+            }
+            if self.watches_device && generation == self.generation {
+                let (elevator, mut env) = self.split(now);
+                elevator.completed(&mut env, rq);
+            }
         }
     }
 
@@ -407,6 +431,7 @@ impl ElevatorQueue {
         self.grouping = elevator.grouping();
         self.generation += 1;
         self.watches_device = elevator.watches_device();
+        self.is_watched = self.watches_device || self.grouped;
         core::mem::replace(&mut self.elevator, elevator)
     }
 

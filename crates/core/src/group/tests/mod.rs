@@ -1,0 +1,5 @@
+//! Groups: the tree by itself, and under every elevator. In here, and not among the integration tests, because in test builds
+//! cfq checks its own books on entry of every hook.
+
+mod fair;
+mod properties;
