@@ -122,6 +122,7 @@ impl World {
                 self.open.insert(bio.cookie, ());
             }
             Submitted::Done | Submitted::Full | Submitted::Refused(_) => {}
+            Submitted::Held | Submitted::NoRoom => unreachable!("nobody set a limit"),
         }
     }
 
