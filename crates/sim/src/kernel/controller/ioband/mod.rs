@@ -147,8 +147,9 @@ impl Ioband {
         self.issued[0] + self.issued[1]
     }
 
+    /// Call the conductor at `at`; a call that is on its way already stays as it is.
     fn kick(&mut self, at: u64) {
-        self.kick_ns = Some(self.kick_ns.map_or(at, |kick| kick.min(at)));
+        self.kick_ns.get_or_insert(at);
     }
 
     /// Does the submitter have to sleep? A thread of the kernel's only if the whole device is full of held bios: it may carry bios
