@@ -64,8 +64,8 @@ fn scheduler(text: &str) -> Result<String, Failure> {
     for profile in found.profiles {
         out.push_str(&profile_block(found, profile));
     }
-    let name = NOMERGES.name;
-    let _ = writeln!(out, "\n{name} ({}): {}", range_of(&NOMERGES), NOMERGES.about);
+    out.push_str("\nThe request queue's own, with every scheduler:\n\n");
+    out.push_str(&tunables(&[NOMERGES]));
     Ok(out)
 }
 
@@ -86,9 +86,13 @@ fn profile_block(found: &Descriptor, profile: &str) -> String {
         out.push_str("It has no tunables.\n");
         return out;
     }
-    let row = |t: &Tunable| vec![t.name.to_owned(), default_of(t), range_of(t), t.about.to_owned()];
-    out.push_str(&columns(&["tunable", "default", "range", ""], &list.iter().map(row).collect::<Vec<_>>()));
+    out.push_str(&tunables(list));
     out
+}
+
+fn tunables(list: &[Tunable]) -> String {
+    let row = |t: &Tunable| vec![t.name.to_owned(), default_of(t), range_of(t), t.about.to_owned()];
+    columns(&["tunable", "default", "range", ""], &list.iter().map(row).collect::<Vec<_>>())
 }
 
 /// The kernel versions.

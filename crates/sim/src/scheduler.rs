@@ -16,7 +16,7 @@ pub static NOMERGES: Tunable = Tunable::new(
     Unit::Number,
     (0, 2),
     0,
-    "do not look for merges: 1 beyond the last request, 2 at all (of the request queue, with every scheduler)",
+    "do not look for merges: 1 beyond the last request, 2 at all",
 );
 
 /// An elevator as somebody asked for it.

@@ -1,6 +1,8 @@
 //! The lower half of a request queue: request pool, contexts, elevator and dispatch list. A host that merges by itself
 //! (the kernel module) uses it alone; [`super::RequestQueue`] builds on it.
 
+mod merging_host;
+
 use alloc::boxed::Box;
 
 use super::{DispatchList, by_group};

@@ -244,6 +244,8 @@ struct Anticipatory {
     shared: Shared,
     /// Where draining goes on.
     drained: usize,
+    /// Whose queue was asked last.
+    asked: GroupId,
 }
 
 impl Shared {
@@ -610,7 +612,7 @@ impl Anticipatory {
         let shared = Shared::new(config, slots);
         let queue = |group| GroupQueue::new(shared.clock, config.contexts_max + group);
         let groups = (0..slots).map(queue).collect();
-        let mut anticipatory = Anticipatory { groups, shared, drained: 0 };
+        let mut anticipatory = Anticipatory { groups, shared, drained: 0, asked: GroupId::ROOT };
         anticipatory.settings_changed();
         anticipatory
     }
@@ -680,6 +682,7 @@ impl Elevator for Anticipatory {
     }
 
     fn dispatch_group(&mut self, env: &mut Env<'_>, group: GroupId) -> Dispatch {
+        self.asked = group;
         let (queue, shared) = (&mut self.groups[group.index()], &mut self.shared);
         let now = queue.catch_up(shared, env);
         queue.pick(shared, env, now)
@@ -688,7 +691,7 @@ impl Elevator for Anticipatory {
     /// All sync requests from one to the next, then all async ones. What was measured of the batch is void: by leaving it a
     /// sync one, no write batch will be judged by it.
     fn drain(&mut self, env: &mut Env<'_>) -> Option<RequestId> {
-        let Anticipatory { groups, shared, drained } = self;
+        let Anticipatory { groups, shared, drained, .. } = self;
         let group = first_occupied(drained, groups.len(), |group| groups[group].is_empty());
         let queue = &mut groups[group.unwrap_or(0)];
         let now = queue.catch_up(shared, env);
@@ -813,9 +816,8 @@ impl Elevator for Anticipatory {
     }
 
     fn idling_for(&self) -> Option<ContextId> {
-        // At most one group has its turn, and only that one waits for somebody's next request.
-        let queue = self.groups.iter().find(|queue| matches!(queue.wait, Wait::Next { .. }))?;
-        let awaited = queue.awaited?;
+        let queue = &self.groups[self.asked.index()];
+        let awaited = queue.awaited.filter(|_| matches!(queue.wait, Wait::Next { .. }))?;
         Some(if awaited == queue.departed { ContextId::OVERFLOW } else { ContextId::from_index(awaited) })
     }
 
