@@ -271,7 +271,7 @@ impl Host {
         if let Some(rq) = self.in_device.pop_front() {
             let accepted = &mut self.accepted;
             self.q.complete(rq, self.now, |cookie| {
-                assert!(accepted.remove(&cookie), "{cookie} twice or never")
+                assert!(accepted.remove(&cookie), "{cookie} twice or never");
             });
         }
     }

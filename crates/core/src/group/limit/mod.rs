@@ -5,7 +5,7 @@
 //! simpler, but a group whose bios pile up below a busy parent then leaves faster than its own limit as soon as the parent is
 //! free.)
 //!
-//! * **Exact.** A busy group's k-th request goes at the first nanosecond by which its predecessors are paid for ([`pace`]).
+//! * **Exact.** A busy group's k-th request goes at the first nanosecond by which its predecessors are paid for (`pace.rs`).
 //!   Nothing is rounded away, no request is too large, no rate too small.
 //! * **Burst.** Unused time is kept for [`Limits::burst_ns`] at most; a bio that waited - for an ancestor, for its turn, for a
 //!   late host - keeps the price of one bio if that is more. So in any window a limit lets at most
