@@ -7,6 +7,7 @@ mod error;
 mod explain;
 mod fio_json;
 mod grid;
+mod group_table;
 mod import;
 mod input;
 mod json;

@@ -11,9 +11,10 @@ use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, Reque
 use crate::anatomy::{Anatomy, Cause, Recorder, is_plugged};
 use crate::device::{Command, Completion, Device};
 use crate::engine::{OpId, TaskId};
-use crate::group::Cgroup;
+use crate::group::{Cgroup, GroupTree, Meter};
 use crate::kernel::controller::seat::{Entry, Seat, Seated};
 use crate::kernel::controller::{Controller, Ticket};
+use crate::scheduler::host::HostSettings;
 
 /// Who is told when an operation is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +43,18 @@ struct Operation {
     left: u32,
 }
 
+/// Who submits a bio, and for whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Submitter {
+    pub(crate) task: TaskId,
+    /// The group the bio is counted for.
+    pub(crate) cgroup: Cgroup,
+    /// Since when pages of that group wait to be written, if there are some.
+    pub(crate) backlog_since_ns: Option<u64>,
+    /// A thread of the kernel's.
+    pub(crate) daemon: bool,
+}
+
 /// How a bio comes to the block layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Attempt {
@@ -62,16 +75,6 @@ pub(crate) enum Taken {
     Wait(Attempt),
     /// Its task sleeps until this time and comes again like this.
     Sleep(u64, Attempt),
-}
-
-/// Who submits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Submitter {
-    pub(crate) task: TaskId,
-    /// Its group's number in the lab.
-    pub(crate) group: usize,
-    /// A thread of the kernel's.
-    pub(crate) daemon: bool,
 }
 
 /// What the block layer counted.
@@ -149,17 +152,21 @@ pub struct BlockLayer {
     /// Tasks waiting for a request slot, longest wait first, `[async, sync]`; with one set of tags for both all wait in the
     /// first list.
     waiting: [VecDeque<TaskId>; 2],
-    /// The queue's groups by their number in the lab.
-    groups: Vec<GroupId>,
-    /// The controller above the queue.
-    seat: Option<Seat>,
     /// Tasks waiting for room among the bios their group's limit holds, longest wait first.
     crowded: VecDeque<TaskId>,
+    /// Bios that limits let in and that are not counted yet.
+    entered: Vec<(Bio, Submitted)>,
+    /// The controller above the queue.
+    seat: Option<Seat>,
     woken: VecDeque<TaskId>,
     finished: Vec<Completion>,
     stats: BlockStats,
     /// The task of each context, by slot.
     task_of: Vec<Option<TaskId>>,
+    /// The queue's group of each of the run's groups; all are the root's that have none.
+    groups: Vec<GroupId>,
+    /// Counts by group, if the run has some.
+    meter: Option<Box<Meter>>,
     trace: Option<Vec<TraceEvent>>,
     recorder: Option<Box<Recorder>>,
     /// Since when the busy time is not charged to anybody yet.
@@ -183,17 +190,38 @@ impl BlockLayer {
             free_ops: Vec::new(),
             done: VecDeque::new(),
             waiting: [VecDeque::new(), VecDeque::new()],
-            groups: Vec::new(),
-            seat: None,
             crowded: VecDeque::new(),
+            entered: Vec::new(),
+            seat: None,
             woken: VecDeque::new(),
             finished: Vec::new(),
             task_of: vec![None; config.contexts_max + 1],
+            groups: vec![GroupId::ROOT],
+            meter: None,
             trace: None,
             recorder: None,
             charged_until: 0,
             last_change: 0,
         }
+    }
+
+    /// The run has these groups: count for each, and tell the queue of them if `settings` say so.
+    pub(crate) fn use_groups(&mut self, tree: &GroupTree, settings: &HostSettings) {
+        if settings.groups() {
+            settings.apply(self.queue.groups_mut());
+            self.groups = tree.create(self.queue.groups_mut());
+        }
+        self.meter = Some(Box::new(Meter::new(tree.slots(), self.queue.config().requests_max())));
+    }
+
+    /// Counts by group, if the run has some.
+    pub(crate) fn meter(&mut self) -> Option<&mut Meter> {
+        self.meter.as_deref_mut()
+    }
+
+    /// The queue's group for the run's group.
+    fn group_of(&self, cgroup: Cgroup) -> GroupId {
+        self.groups.get(cgroup.index()).copied().unwrap_or(GroupId::ROOT)
     }
 
     /// The device.
@@ -259,8 +287,9 @@ impl BlockLayer {
         self.dirty = true;
     }
 
-    pub(crate) fn create_context(&mut self, ioprio: IoPrio, task: TaskId) -> ContextId {
-        let context = self.queue.contexts_mut().create(ioprio);
+    pub(crate) fn create_context(&mut self, ioprio: IoPrio, task: TaskId, cgroup: Cgroup) -> ContextId {
+        let group = self.group_of(cgroup);
+        let context = self.queue.contexts_mut().create_in(group, ioprio);
         self.task_of[context.index()] = (context != ContextId::OVERFLOW).then_some(task);
         context
     }
@@ -307,54 +336,45 @@ impl BlockLayer {
     }
 
     /// Submit one bio of `op`.
-    pub(crate) fn submit(&mut self, op: OpId, bio: Bio, who: Submitter, attempt: Attempt, now: u64) -> Taken {
+    pub(crate) fn submit(&mut self, op: OpId, bio: Bio, by: Submitter, attempt: Attempt, now: u64) -> Taken {
         self.dirty = true;
         self.account(now);
-        // A held bio was counted when the controller took it.
-        let counts = !matches!(attempt, Attempt::Passed(Some(ticket)) | Attempt::ForSlot(Some(ticket)) if self.was_held(ticket));
         let (ticket, again) = match attempt {
             Attempt::ForSlot(ticket) => (ticket, true),
             Attempt::Passed(ticket) => (ticket, false),
-            Attempt::New => match self.ask_controller(op, bio, who, now) {
+            Attempt::New => match self.ask_controller(op, bio, by, now) {
                 Ok(ticket) => (ticket, false),
                 Err(taken) => return taken,
             },
         };
-        let bio = Bio { cookie: cookie(op, ticket), ..bio };
+        let bio = self.addressed(bio, op, by.cgroup, ticket);
         let answer = if again { self.queue.resubmit(bio, now) } else { self.queue.submit(bio, now) };
-        self.record_bio(answer, op, &bio, who.task, now);
+        self.record_bio(answer, op, &bio, by.task, now);
+        self.meter_bio(answer, by.cgroup, by.backlog_since_ns, now);
         match answer {
             Submitted::Queued(_) | Submitted::Held => {
-                self.trace_bio(TraceKind::Queued, &bio, who.task, now);
-                self.count_bio(op, counts);
+                self.trace_bio(TraceKind::Queued, &bio, by.task, now);
+                self.count_bio(op, ticket);
             }
             Submitted::Merged(_) => {
-                self.trace_bio(TraceKind::Merged, &bio, who.task, now);
-                self.count_bio(op, counts);
-                self.stats.merged += 1;
-                self.stats.merged_writes += u64::from(bio.op != Op::Read);
+                self.trace_bio(TraceKind::Merged, &bio, by.task, now);
+                self.count_bio(op, ticket);
+                self.count_merge(&bio);
             }
             Submitted::Full => {
                 let line = self.waiting_line(usize::from(bio.is_sync()));
-                self.waiting[line].push_back(who.task);
+                self.waiting[line].push_back(by.task);
                 if !again {
-                    self.trace_bio(TraceKind::Waits, &bio, who.task, now);
+                    self.trace_bio(TraceKind::Waits, &bio, by.task, now);
                 }
                 return Taken::Wait(Attempt::ForSlot(ticket));
             }
             Submitted::NoRoom => {
-                self.crowded.push_back(who.task);
+                self.crowded.push_back(by.task);
                 return Taken::Wait(Attempt::Passed(ticket));
             }
             // A barrier that the device cannot order fails with EOPNOTSUPP in 2.6 and the file system goes on without.
-            Submitted::Done | Submitted::Refused(_) => {
-                if let (Some(seat), Some(ticket)) = (&mut self.seat, ticket) {
-                    seat.completed(ticket, now);
-                }
-                if !counts {
-                    self.one_less(op, now);
-                }
-            }
+            Submitted::Done | Submitted::Refused(_) => self.give_up(op, ticket, now),
         }
         // Two requests may have become one, which frees a slot.
         self.wake_waiters();
@@ -365,17 +385,48 @@ impl BlockLayer {
         Taken::Yes
     }
 
-    fn count_bio(&mut self, op: OpId, counts: bool) {
-        if counts {
+    /// The bio as the queue gets it.
+    fn addressed(&self, bio: Bio, op: OpId, cgroup: Cgroup, ticket: Option<Ticket>) -> Bio {
+        // Whom a controller's thread submits for the queue may not be told.
+        let group = match (&self.seat, ticket) {
+            (Some(seat), Some(ticket)) if seat.was_held(ticket) && !seat.bios_keep_group() => GroupId::ROOT,
+            _ => self.group_of(cgroup),
+        };
+        let cookie = match ticket {
+            Some(ticket) => TICKET | u64::from(ticket),
+            None => cookie(op, cgroup),
+        };
+        Bio { cookie, group: Some(group), ..bio }
+    }
+
+    /// A bio is on its way; one that a controller held was counted when it was held.
+    fn count_bio(&mut self, op: OpId, ticket: Option<Ticket>) {
+        if !self.was_held(ticket) {
             self.ops[op.0 as usize].left += 1;
             self.stats.bios += 1;
+        }
+    }
+
+    fn count_merge(&mut self, bio: &Bio) {
+        self.stats.merged += 1;
+        self.stats.merged_writes += u64::from(bio.op != Op::Read);
+    }
+
+    /// A bio goes nowhere.
+    fn give_up(&mut self, op: OpId, ticket: Option<Ticket>, now: u64) {
+        let was_counted = self.was_held(ticket);
+        if let (Some(seat), Some(ticket)) = (&mut self.seat, ticket) {
+            seat.completed(ticket, now);
+        }
+        if was_counted {
+            self.one_less(op, now);
         }
     }
 
     // ---- the controller above the queue -----------------------------------------------------------------------------------
 
     /// Put a controller above the queue.
-    pub fn set_controller(&mut self, controller: Box<dyn Controller>) {
+    pub(crate) fn set_controller(&mut self, controller: Box<dyn Controller>) {
         self.seat = Some(Seat::new(controller));
     }
 
@@ -390,45 +441,37 @@ impl BlockLayer {
         }
     }
 
-    /// The groups of the lab as the queue knows them, by number; none: it is not told.
-    pub(crate) fn set_groups(&mut self, groups: Vec<GroupId>) {
-        self.groups = groups;
-    }
-
-    /// A task is in this group now.
-    pub(crate) fn set_group(&mut self, context: ContextId, group: Cgroup, now: u64) {
-        if let Some(group) = self.groups.get(group.index()) {
-            self.queue.move_context(context, *group, now);
-        }
-    }
-
     /// The ticket of a bio that passes; `Err`: it does not.
     fn ask_controller(
         &mut self,
         op: OpId,
         bio: Bio,
-        who: Submitter,
+        by: Submitter,
         now: u64,
     ) -> Result<Option<Ticket>, Taken> {
         let Some(seat) = &mut self.seat else { return Ok(None) };
         if bio.op == Op::Flush {
             return Ok(None); // carries nothing
         }
-        let seated = seat.ask(op, bio, (who.task, who.group, who.daemon), now);
+        let seated = seat.ask(op, bio, by, now);
         seat.wake(now, &mut self.woken);
         match seated {
             Seated::Pass(ticket) => Ok(Some(ticket)),
             Seated::Sleep(at, ticket) => Err(Taken::Sleep(at, Attempt::Passed(Some(ticket)))),
             Seated::Blocked => Err(Taken::Wait(Attempt::New)),
             Seated::Held => {
-                self.count_bio(op, true);
+                self.ops[op.0 as usize].left += 1;
+                self.stats.bios += 1;
                 Err(Taken::Yes)
             }
         }
     }
 
-    fn was_held(&self, ticket: Ticket) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.was_held(ticket))
+    fn was_held(&self, ticket: Option<Ticket>) -> bool {
+        match (&self.seat, ticket) {
+            (Some(seat), Some(ticket)) => seat.was_held(ticket),
+            _ => false,
+        }
     }
 
     /// What the controller's thread submits now.
@@ -441,17 +484,24 @@ impl BlockLayer {
 
     /// A held bio as the controller's thread, whose io context is `context`, submits it.
     pub(crate) fn held_bio(&self, ticket: Ticket, context: ContextId) -> Option<Entry> {
-        let seat = self.seat.as_ref()?;
-        let mut entry = seat.entry(ticket)?;
+        let mut entry = self.seat.as_ref()?.entry(ticket)?;
         entry.bio.context = context;
-        entry.bio.group = match seat.bios_keep_group() {
-            true => entry.bio.group.or(self.groups.get(entry.group()).copied()),
-            false => None,
-        };
         Some(entry)
     }
 
-    // ---- accounts -----------------------------------------------------------------------------------------------------------
+    // ---- accounts ---------------------------------------------------------------------------------------------------------
+
+    fn meter_bio(&mut self, answer: Submitted, group: Cgroup, backlog_since_ns: Option<u64>, now: u64) {
+        let Some(meter) = &mut self.meter else { return };
+        let own = match answer {
+            Submitted::Queued(rq) => Some(rq),
+            Submitted::Merged(_) => None,
+            // It comes when it is let in.
+            Submitted::Held => return,
+            Submitted::Full | Submitted::NoRoom | Submitted::Done | Submitted::Refused(_) => return,
+        };
+        meter.came(group, own, backlog_since_ns, now);
+    }
 
     fn record_bio(&mut self, answer: Submitted, op: OpId, bio: &Bio, task: TaskId, now: u64) {
         let Some(recorder) = &mut self.recorder else { return };
@@ -467,12 +517,13 @@ impl BlockLayer {
         recorder.look_at_plugs(requests, now);
     }
 
-    /// Tasks that wait for a request slot, requests that are not done, and operations that nobody collected: all zero once
+    /// Tasks that wait for a request slot, and what a controller holds; requests and held bios that are not done; and operations that nobody collected: all zero once
     /// everything has ended.
     pub fn unfinished(&self) -> [usize; 3] {
         let waiting = self.waiting.iter().map(VecDeque::len).sum::<usize>() + self.crowded.len();
-        let controller = self.seat.as_ref().map_or(0, Seat::unfinished);
-        [waiting + controller, self.queue.pending() + self.queue.held(), self.ops.len() - self.free_ops.len()]
+        let above = self.seat.as_ref().map_or(0, Seat::unfinished);
+        let pending = self.queue.pending() + self.queue.held();
+        [waiting + above, pending, self.ops.len() - self.free_ops.len()]
     }
 
     /// Does `task` still wait for a request slot?
@@ -511,8 +562,15 @@ impl BlockLayer {
         self.dirty = false;
         self.timer = None;
         let mut idle = false;
+        let until = self.let_in(now);
+        if self.in_device >= self.depth {
+            self.timer = until;
+        }
         while self.in_device < self.depth {
-            match self.queue.dispatch(now) {
+            let entered = &mut self.entered;
+            let answer = self.queue.dispatch_with(now, |bio, answer| entered.push((*bio, answer)));
+            self.book_entered(now);
+            match answer {
                 Dispatch::Issue(rq) => self.issue(rq, now),
                 Dispatch::Idle { until } => {
                     self.timer = Some(until.max(now + 1));
@@ -600,17 +658,24 @@ impl BlockLayer {
         self.charged_until = now;
         self.stats.busy_ns += busy;
         self.stats.device_time_ns[request.context.index()] += busy;
+        if let Some(meter) = &mut self.meter {
+            meter.completed(rq, &request, busy, now);
+        }
         self.stats.requests[op_index(request.op)] += 1;
         if request.op != Op::Flush {
             self.stats.sectors[usize::from(request.is_write())] += u64::from(request.sectors);
             self.stats.ticks_ns[usize::from(request.op != Op::Read)] += now - request.start_ns.min(now);
         }
         let mut queue_done = std::mem::take(&mut self.done);
-        let (ops, recorder, seat) = (&mut self.ops, &mut self.recorder, &mut self.seat);
+        let (ops, recorder, meter) = (&mut self.ops, &mut self.recorder, &mut self.meter);
+        let seat = &mut self.seat;
         self.queue.complete(rq, now, |cookie| {
-            let (op, ticket) = of_cookie(cookie);
-            if let (Some(seat), Some(ticket)) = (&mut *seat, ticket) {
-                seat.completed(ticket, now);
+            let (op, cgroup) = match (seat.as_mut(), ticket_of(cookie)) {
+                (Some(seat), Some(ticket)) => seat.completed(ticket, now),
+                _ => from_cookie(cookie),
+            };
+            if let Some(meter) = meter {
+                meter.went(cgroup, now);
             }
             let operation = &mut ops[op.0 as usize];
             operation.left -= 1;
@@ -628,23 +693,37 @@ impl BlockLayer {
 
     /// Let those in whom the limits of the queue's groups allow; when to do it again.
     fn let_in(&mut self, now: u64) -> Option<u64> {
-        let (recorder, task_of) = (&mut self.recorder, &self.task_of);
-        let mut entered = Vec::new();
+        let mut entered = std::mem::take(&mut self.entered);
         let until = self.queue.let_in(now, |bio, answer| entered.push((*bio, answer)));
-        for (bio, answer) in entered {
-            let (Some(recorder), Some(task)) = (&mut *recorder, task_of[bio.context.index()]) else {
-                continue;
+        self.entered = entered;
+        self.book_entered(now);
+        until
+    }
+
+    /// Count the bios that were let in.
+    fn book_entered(&mut self, now: u64) {
+        let mut entered = std::mem::take(&mut self.entered);
+        for (bio, answer) in entered.drain(..) {
+            let (op, cgroup) = match (&self.seat, ticket_of(bio.cookie)) {
+                (Some(seat), Some(ticket)) => seat.whose(ticket),
+                _ => from_cookie(bio.cookie),
             };
-            match answer {
-                Submitted::Queued(rq) => recorder.queued(rq, of_cookie(bio.cookie).0, task, false, now),
-                Submitted::Merged(rq) => recorder.merged(rq, of_cookie(bio.cookie).0, task),
-                _ => {}
+            self.meter_bio(answer, cgroup, None, now);
+            if matches!(answer, Submitted::Merged(_)) {
+                self.count_merge(&bio);
+            }
+            if let (Some(recorder), Some(task)) = (&mut self.recorder, self.task_of[bio.context.index()]) {
+                match answer {
+                    Submitted::Queued(rq) => recorder.queued(rq, op, task, false, now),
+                    Submitted::Merged(rq) => recorder.merged(rq, op, task),
+                    _ => {}
+                }
             }
         }
+        self.entered = entered;
         if self.queue.take_room() {
             self.woken.extend(self.crowded.drain(..));
         }
-        until
     }
 
     /// Let those try again who wait for the slots freed since the last call.
@@ -681,6 +760,22 @@ impl BlockLayer {
     }
 }
 
+/// A bio's cookie: its operation, and the group it is counted for.
+const fn cookie(op: OpId, cgroup: Cgroup) -> u64 {
+    op.0 as u64 | (cgroup.0 as u64) << 32
+}
+
+const fn from_cookie(cookie: u64) -> (OpId, Cgroup) {
+    (OpId(cookie as u32), Cgroup((cookie >> 32) as u16))
+}
+
+/// In a cookie: it is a controller's ticket.
+const TICKET: u64 = 1 << 63;
+
+fn ticket_of(cookie: u64) -> Option<Ticket> {
+    (cookie & TICKET != 0).then_some(cookie as Ticket)
+}
+
 const fn op_index(op: Op) -> usize {
     match op {
         Op::Read => 0,
@@ -688,15 +783,6 @@ const fn op_index(op: Op) -> usize {
         Op::Discard => 2,
         Op::Flush => 3,
     }
-}
-
-/// An operation and the controller's ticket of one of its bios, as the queue carries them.
-fn cookie(op: OpId, ticket: Option<Ticket>) -> u64 {
-    u64::from(op.0) | ticket.map_or(0, |ticket| (u64::from(ticket) + 1) << 32)
-}
-
-fn of_cookie(cookie: u64) -> (OpId, Option<Ticket>) {
-    (OpId(cookie as u32), ((cookie >> 32) as Ticket).checked_sub(1))
 }
 
 impl std::fmt::Debug for BlockLayer {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use fairlift_sim::group::GroupTree;
 use fairlift_sim::lab::Replaying;
 use fairlift_sim::program::replay::{Loader, Replay};
 use fairlift_sim::scenario::{Case, Scenario};
@@ -64,6 +65,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
         name: name.to_owned(),
         jobs: Vec::new(),
         programs: Vec::new(),
+        groups: GroupTree::default(),
         replaying: Some(Replaying { trace: Arc::clone(&trace), timing: arguments.timing }),
         device,
         global_options: Vec::new(),

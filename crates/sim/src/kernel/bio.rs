@@ -2,11 +2,12 @@
 
 use fairlift_core::{Bio, Flags, IoPrio, Op};
 
-use super::controller::Ticket;
 use super::files::{PAGE_SECTORS, Run};
+use super::controller::Ticket;
 use crate::anatomy::{Cause, Why};
 use crate::block::{Attempt, Owner, Taken};
 use crate::engine::{OpDone, OpId, Sys};
+use crate::group::Cgroup;
 
 /// What the bios of an operation have in common.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +70,19 @@ impl Sys {
         machine.block.close_plug(context, now);
     }
 
-    /// Submit a run of sectors as bios no larger than a request may be.
+    /// Submit a run of sectors as bios no larger than a request may be, for the caller's group.
     pub(crate) async fn submit_run(&self, op: OpId, kind: Kind, run: Run) {
+        self.submit_run_for(op, kind, run, &|_| None).await;
+    }
+
+    /// The same for the groups that `whose` names by how many sectors of the run lie before a bio; `None`: the caller's.
+    pub(crate) async fn submit_run_for(
+        &self,
+        op: OpId,
+        kind: Kind,
+        run: Run,
+        whose: &dyn Fn(u64) -> Option<Cgroup>,
+    ) {
         let (context, max) = {
             let mut machine = self.machine.borrow_mut();
             let limits = machine.block.queue().config().limits;
@@ -94,14 +106,19 @@ impl Sys {
                 ioprio,
                 group: None,
             };
-            self.submit_bio(op, bio).await;
+            self.submit_bio_for(op, bio, whose(at - run.sector)).await;
             at += u64::from(sectors);
         }
     }
 
-    /// Submit one bio, waiting for a controller and a request slot if need be.
+    /// Submit one bio, waiting for a request slot if need be.
     pub(crate) async fn submit_bio(&self, op: OpId, bio: Bio) {
-        self.submit_as(op, bio, Attempt::New).await;
+        self.submit_bio_for(op, bio, None).await;
+    }
+
+    /// The same for `cgroup`; `None`: the caller's.
+    async fn submit_bio_for(&self, op: OpId, bio: Bio, cgroup: Option<Cgroup>) {
+        self.submit_as(op, bio, cgroup, Attempt::New).await;
     }
 
     /// Submit a bio that a controller held, from this task, which is the controller's thread.
@@ -109,11 +126,12 @@ impl Sys {
         let context = self.context();
         let held = self.machine.borrow().block.held_bio(ticket, context);
         if let Some(held) = held {
-            self.submit_as(held.op, held.bio, Attempt::Passed(Some(ticket))).await;
+            self.submit_as(held.op, held.bio, Some(held.cgroup), Attempt::Passed(Some(ticket))).await;
         }
     }
 
-    async fn submit_as(&self, op: OpId, bio: Bio, mut attempt: Attempt) {
+    /// Submit a bio, waiting for a controller, for room among the bios its limit holds and for a request slot if need be.
+    async fn submit_as(&self, op: OpId, bio: Bio, cgroup: Option<Cgroup>, mut attempt: Attempt) {
         loop {
             let mut waits = false;
             let sleep_until = self
@@ -122,7 +140,7 @@ impl Sys {
                     if waits && machine.block.is_waiting(task) {
                         return None; // woken for another reason
                     }
-                    match machine.submit(op, bio, task, attempt, now) {
+                    match machine.block.submit(op, bio, machine.submitter(task, cgroup), attempt, now) {
                         Taken::Yes => Some(None),
                         Taken::Sleep(at, then) => {
                             attempt = then;

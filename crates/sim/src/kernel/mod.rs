@@ -29,6 +29,8 @@ pub use version::Rules;
 pub use vfs::{Errno, Fd, OpenFlags, OpenSync};
 
 use crate::engine::{Simulation, TaskId};
+use crate::group::GroupTree;
+use crate::scheduler::host::HostSettings;
 use cache::PageCache;
 use ext::Ext;
 use fairlift_core::IoPrio;
@@ -99,6 +101,11 @@ impl Kernel {
         };
         let writeback = Writeback::new(&cache);
         Kernel { rules, files, cache, vfs: vfs::Vfs::default(), ext, writeback }
+    }
+
+    /// The run has these groups; `settings`: to whom a buffered write belongs.
+    pub(crate) fn use_groups(&mut self, tree: &GroupTree, settings: &HostSettings) {
+        self.cache.use_groups(tree.slots(), settings.tracking());
     }
 
     /// Make a file of `bytes`, or find the one of that name: how things stand before a run, without I/O. On ext3 and ext4

@@ -12,8 +12,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::published::{Accept, Compare, Metric, Published};
-use super::{Case, Group, Scenario, Vars};
+use super::{Case, Scenario, Vars};
 use crate::device::DeviceSpec;
+use crate::group::{GroupSpec, GroupTree};
 use crate::kernel::{Filesystem, Memory, version};
 use crate::program::ProgramSpec;
 use crate::scheduler::{SchedulerSpec, nearest};
@@ -59,6 +60,7 @@ struct File {
     schedulers: Vec<Spanned<String>>,
     seed: Option<u64>,
     runtime_s: Option<Spanned<f64>>,
+    warmup_s: Option<Spanned<f64>>,
     cache_mib: Option<Spanned<u64>>,
     filesystem: Option<Spanned<String>>,
     mount: Option<Spanned<String>>,
@@ -69,7 +71,7 @@ struct File {
     jobs: Option<Spanned<String>>,
     jobs_file: Option<Spanned<String>>,
     #[serde(default)]
-    group: Vec<Group>,
+    group: Vec<Spanned<GroupSpec>>,
     #[serde(default)]
     program: Vec<FileProgram>,
     #[serde(default)]
@@ -87,6 +89,7 @@ struct FileProgram {
     background: bool,
     start_s: Option<Spanned<f64>>,
     ioprio: Option<Spanned<String>>,
+    cgroup: Option<Spanned<String>>,
     repeat: Option<Spanned<u64>>,
 }
 
@@ -195,15 +198,8 @@ impl Reader<'_> {
         if schedulers.is_empty() {
             return Err(self.whole("schedulers is empty: name at least one".to_owned()));
         }
-        let runtime_ns = match &file.runtime_s {
-            None => None,
-            Some(s) if *s.get_ref() > 0.0 && *s.get_ref() <= 86_400.0 => Some((*s.get_ref() * 1e9) as u64),
-            Some(s) => {
-                return Err(
-                    self.at(s.span(), "runtime_s must be above 0 and at most 86400 (a day)".to_owned())
-                );
-            }
-        };
+        let runtime_ns = self.time("runtime_s", file.runtime_s.as_ref())?;
+        let warmup_ns = self.time("warmup_s", file.warmup_s.as_ref())?;
         let mut memory = Memory::of(&rules, Memory::default().cache_bytes);
         let filesystem = self.filesystem(&file)?;
         if let Some(mib) = &file.cache_mib {
@@ -211,11 +207,6 @@ impl Reader<'_> {
                 return Err(self.at(mib.span(), "cache_mib must be 1 to 1048576 (1 TiB)".to_owned()));
             }
             memory.cache_bytes = mib.get_ref() << 20;
-        }
-        for group in &file.group {
-            if !(1..=10_000).contains(&group.weight) {
-                return Err(self.whole(format!("group '{}': weight must be 1 to 10000", group.path)));
-            }
         }
         let (cases, warnings) = self.cases(&file)?;
         let published = self.published(&file, &schedulers, &cases)?;
@@ -235,11 +226,22 @@ impl Reader<'_> {
             runtime_ns,
             fresh_files: file.fresh_files,
             explain: false,
-            groups: file.group,
+            warmup_ns,
             cases,
             published,
             warnings,
         })
+    }
+
+    /// A time above 0, nanoseconds.
+    fn time(&self, key: &str, value: Option<&Spanned<f64>>) -> Result<Option<u64>, ScenarioError> {
+        match value {
+            None => Ok(None),
+            Some(s) if *s.get_ref() > 0.0 && *s.get_ref() <= 86_400.0 => {
+                Ok(Some((*s.get_ref() * 1e9) as u64))
+            }
+            Some(s) => Err(self.at(s.span(), format!("{key} must be above 0 and at most 86400 (a day)"))),
+        }
     }
 
     fn device(&self, name: &Spanned<String>) -> Result<DeviceSpec, ScenarioError> {
@@ -296,16 +298,38 @@ impl Reader<'_> {
                 warnings = parsed.warnings;
             }
             let programs = self.programs(file, vars, &parsed.jobs)?;
+            let place = source.as_ref().map_or(0..0, |(_, _, span)| span.clone());
+            let groups = self.groups(file, &parsed.jobs, place)?;
             cases.push(Case {
                 name: name.clone(),
                 jobs: parsed.jobs,
                 programs,
+                groups,
                 replaying: None,
                 device: None,
                 global_options: parsed.global_options,
             });
         }
         Ok((cases, warnings))
+    }
+
+    /// The groups of a case: those described, and those that jobs and programs name.
+    fn groups(
+        &self,
+        file: &File,
+        jobs: &[Job],
+        jobs_place: Range<usize>,
+    ) -> Result<GroupTree, ScenarioError> {
+        let mut tree = GroupTree::default();
+        for group in &file.group {
+            tree.add(group.get_ref()).map_err(|e| self.at(group.span(), e.to_string()))?;
+        }
+        tree.join_jobs(jobs).map_err(|e| self.at(jobs_place, e.to_string()))?;
+        for entry in &file.program {
+            let Some(path) = &entry.cgroup else { continue };
+            tree.join(path.get_ref()).map_err(|e| self.at(path.span(), e.to_string()))?;
+        }
+        Ok(tree)
     }
 
     /// Text, name and place of the fio jobs, if there are some.
@@ -361,6 +385,7 @@ impl Reader<'_> {
                     self.at(ioprio.span(), message)
                 })?;
             }
+            spec.cgroup = entry.cgroup.as_ref().map(|path| path.get_ref().clone());
             programs.push(spec);
         }
         Ok(programs)
@@ -491,7 +516,7 @@ impl Reader<'_> {
         let mut message = error.message().to_owned();
         // serde lists the right names; say which one was meant.
         let mut quoted = message.split('`').skip(1).step_by(2);
-        if message.starts_with("unknown field")
+        if ["unknown field", "unknown variant"].iter().any(|start| message.starts_with(start))
             && let Some(word) = quoted.next()
             && let Some(near) = nearest(word, quoted)
         {

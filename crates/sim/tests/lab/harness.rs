@@ -101,6 +101,8 @@ impl Lab {
             programs: &[],
             fresh_files: self.fresh_files,
             explain: false,
+            groups: &fairlift_sim::group::GroupTree::default(),
+            warmup_ns: None,
         };
         lab::run(&setup, &mut |_| {})
     }
@@ -127,7 +129,8 @@ impl Lab {
         prepare(&mut block);
         let mut simulation = Simulation::new(block, kernel);
         kernel::start_daemons(&mut simulation);
-        let options = fio::Options { fresh_files: self.fresh_files, entropy: self.seed };
+        let options =
+            fio::Options { fresh_files: self.fresh_files, entropy: self.seed, groups: Default::default() };
         let results = fio::spawn(&mut simulation, &self.jobs, &expansion, &options).unwrap();
         let outcome = simulation.run(lab::LIMIT_NS, &mut |_| {});
         assert_eq!(outcome, Outcome::Finished);

@@ -5,22 +5,18 @@ use std::collections::VecDeque;
 use fairlift_core::{Bio, Flags, Op};
 
 use super::{Ask, Controller, Line, Ticket, Verdict};
+use crate::block::Submitter;
 use crate::engine::{OpId, TaskId};
+use crate::group::Cgroup;
 
 /// A bio the controller knows of, from being asked for to being done.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) op: OpId,
     pub(crate) bio: Bio,
+    pub(crate) cgroup: Cgroup,
     ask: Ask,
     held: bool,
-}
-
-impl Entry {
-    /// Its task's group, the lab's number.
-    pub(crate) fn group(&self) -> usize {
-        self.ask.group
-    }
 }
 
 /// What the block layer is to do with a bio.
@@ -66,23 +62,17 @@ impl Seat {
         self.controller.bios_keep_group()
     }
 
-    /// A bio of a task in `group` comes.
-    pub(crate) fn ask(
-        &mut self,
-        op: OpId,
-        bio: Bio,
-        (task, group, daemon): (TaskId, usize, bool),
-        now: u64,
-    ) -> Seated {
+    /// A bio comes.
+    pub(crate) fn ask(&mut self, op: OpId, bio: Bio, by: Submitter, now: u64) -> Seated {
         let ask = Ask {
-            group,
+            group: by.cgroup.index(),
             read: bio.op == Op::Read,
             sync: bio.is_sync(),
             sectors: bio.sectors,
-            daemon,
+            daemon: by.daemon,
             meta: bio.flags.contains(Flags::META),
         };
-        let ticket = self.take(Entry { op, bio, ask, held: false });
+        let ticket = self.take(Entry { op, bio, cgroup: by.cgroup, ask, held: false });
         match self.controller.ask(&ask, ticket, now) {
             Verdict::Pass => Seated::Pass(ticket),
             Verdict::Hold => {
@@ -97,7 +87,7 @@ impl Seat {
                 if line >= self.lines.len() {
                     self.lines.resize_with(line + 1, VecDeque::new);
                 }
-                self.lines[line].push_back(task);
+                self.lines[line].push_back(by.task);
                 Seated::Blocked
             }
         }
@@ -127,11 +117,17 @@ impl Seat {
         self.entry(ticket).is_some_and(|entry| entry.held)
     }
 
-    /// The bio is done.
-    pub(crate) fn completed(&mut self, ticket: Ticket, now: u64) {
-        if let Some(entry) = self.release(ticket) {
-            self.controller.completed(&entry.ask, now);
-        }
+    /// The operation and the group of a bio it knows of.
+    pub(crate) fn whose(&self, ticket: Ticket) -> (OpId, Cgroup) {
+        let entry = self.entries[ticket as usize].expect("a ticket is good until its bio is done");
+        (entry.op, entry.cgroup)
+    }
+
+    /// The bio is done: of which operation and group it was.
+    pub(crate) fn completed(&mut self, ticket: Ticket, now: u64) -> (OpId, Cgroup) {
+        let entry = self.release(ticket).expect("a ticket is good until its bio is done");
+        self.controller.completed(&entry.ask, now);
+        (entry.op, entry.cgroup)
     }
 
     /// What the thread submits now; nothing: it sleeps.

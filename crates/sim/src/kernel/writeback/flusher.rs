@@ -171,6 +171,7 @@ impl Sys {
 
     /// Write up to `max` pages of `file`, from where the last round ended; then others have their turn.
     pub(super) async fn write_some(&self, file: FileId, max: u64, flags: Flags) -> u64 {
+        let began = self.now();
         let from = self.machine.borrow().kernel.cache.write_from(file);
         let (mut written, mut at) = self.write_pages(file, from..u64::MAX, max, flags, Which::All).await;
         if written < max && from > 0 {
@@ -178,7 +179,9 @@ impl Sys {
             written += more;
             at = end;
         }
+        let took_ns = self.now() - began;
         let cache = &mut self.machine.borrow_mut().kernel.cache;
+        cache.round_over(file, took_ns);
         cache.set_write_from(file, at);
         cache.had_its_turn(file);
         written
