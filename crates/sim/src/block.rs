@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use fairlift_core::collections::Id;
 use fairlift_core::group::GroupId;
+use fairlift_core::group::limit::{Direction, Rates};
 use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
 use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, Request, RequestId};
@@ -212,6 +213,19 @@ impl BlockLayer {
             self.groups = tree.create(self.queue.groups_mut());
         }
         self.meter = Some(Box::new(Meter::new(tree.slots(), self.queue.config().requests_max())));
+    }
+
+    /// Limit the queue's groups by their `max`, all of which it knows.
+    pub(crate) fn limit_groups(&mut self, tree: &GroupTree) {
+        for cgroup in tree.numbers() {
+            let rates = tree.limits(cgroup).max.rates();
+            for (direction, rates) in Direction::ALL.into_iter().zip(rates) {
+                if rates != Rates::NONE {
+                    let known = self.queue.set_limit(self.group_of(cgroup), direction, rates, 0);
+                    debug_assert!(known.is_ok(), "the queue knows its groups");
+                }
+            }
+        }
     }
 
     /// Counts by group, if the run has some.

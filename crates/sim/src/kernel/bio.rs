@@ -2,8 +2,8 @@
 
 use fairlift_core::{Bio, Flags, IoPrio, Op};
 
-use super::files::{PAGE_SECTORS, Run};
 use super::controller::Ticket;
+use super::files::{PAGE_SECTORS, Run};
 use crate::anatomy::{Cause, Why};
 use crate::block::{Attempt, Owner, Taken};
 use crate::engine::{OpDone, OpId, Sys};

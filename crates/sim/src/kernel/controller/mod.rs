@@ -2,7 +2,7 @@
 //!
 //! A controller lets a bio pass, puts its task to sleep, or holds it; what it holds a kernel thread of its own submits later,
 //! from its own io context, so that an elevator that goes by contexts no longer sees whose it was. That is where dm-ioband,
-//! io-throttle and blk-throttle really sit, and what they are compared with group scheduling for. `docs/groups-controllers.md`
+//! io-throttle and blk-throttle really sit, and what they are compared with group scheduling for. `docs/limits.md`
 //! says what each is built from and what could not be verified.
 //!
 //! A controller is a state machine without tasks: [`crate::block::BlockLayer`] asks it.
@@ -16,7 +16,8 @@ pub(crate) mod worker;
 
 use std::fmt::Debug;
 
-pub use spec::{ControllerError, ControllerSpec, KINDS, Kind};
+pub use crate::group::limits::Max;
+pub use spec::{ControllerSpec, KINDS, Kind};
 
 /// What a controller sees of a bio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,19 +79,6 @@ pub trait Controller: Debug {
     fn bios_keep_group(&self) -> bool {
         false
     }
-}
-
-/// `io.max`: limits a second, 0 = none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Max {
-    /// `rbps`, bytes.
-    pub read_bps: u64,
-    /// `wbps`, bytes.
-    pub write_bps: u64,
-    /// `riops`.
-    pub read_iops: u64,
-    /// `wiops`.
-    pub write_iops: u64,
 }
 
 /// What controllers want to know of a group; each looks at its own part.

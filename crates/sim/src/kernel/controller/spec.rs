@@ -6,7 +6,7 @@ use super::blk_throttle::BlkThrottle;
 use super::io_throttle::{IoThrottle, Strategy};
 use super::ioband::{Ioband, PolicyKind, Settings};
 use super::{Controller, Place};
-use crate::scheduler::nearest;
+use crate::scheduler::{SchedulerError, nearest};
 
 /// A controller with what can be set.
 #[derive(Debug)]
@@ -57,25 +57,12 @@ enum Choice {
     BlkThrottle,
 }
 
-/// What is wrong with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ControllerError {
-    /// The wrong word.
-    pub word: String,
-    /// What is wrong with it.
-    pub message: String,
-    /// What is allowed.
-    pub allowed: String,
-    /// The nearest right word.
-    pub nearest: Option<String>,
-}
-
 impl ControllerSpec {
     /// Read `NAME[:SETTING=VALUE]...`.
     ///
     /// # Errors
     /// Unknown name or setting, or a value it does not take.
-    pub fn parse(text: &str) -> Result<ControllerSpec, ControllerError> {
+    pub fn parse(text: &str) -> Result<ControllerSpec, SchedulerError> {
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default().trim();
         let mut choice = match name {
@@ -91,6 +78,11 @@ impl ControllerSpec {
         Ok(ControllerSpec { text: text.trim().to_owned(), choice })
     }
 
+    /// Does it keep the groups' `max`, so that the queue does not?
+    pub fn keeps_max(&self) -> bool {
+        self.choice == Choice::BlkThrottle
+    }
+
     /// Build it.
     pub fn build(&self, place: &Place<'_>) -> Box<dyn Controller> {
         match self.choice {
@@ -102,7 +94,7 @@ impl ControllerSpec {
 }
 
 impl Choice {
-    fn set(&mut self, name: &str, setting: &str, value: &str) -> Result<(), ControllerError> {
+    fn set(&mut self, name: &str, setting: &str, value: &str) -> Result<(), SchedulerError> {
         let done = match (&mut *self, setting) {
             (Choice::Ioband(s), "policy") => match value {
                 "weight" => put(&mut s.policy, Some(PolicyKind::Weight)),
@@ -120,7 +112,7 @@ impl Choice {
             },
             _ => return Err(unknown(setting, &format!("{name} has no setting"), settings_of(name))),
         };
-        done.ok_or_else(|| ControllerError {
+        done.ok_or_else(|| SchedulerError {
             word: value.to_owned(),
             message: format!("{name}: {setting}={value} is not a value it takes"),
             allowed: values_of(name, setting).to_owned(),
@@ -153,9 +145,9 @@ fn values_of(name: &str, setting: &str) -> &'static str {
     all.iter().find(|(s, _)| *s == setting).map_or("", |(_, values)| values)
 }
 
-fn unknown(word: &str, what: &str, allowed: impl Iterator<Item = &'static str> + Clone) -> ControllerError {
+fn unknown(word: &str, what: &str, allowed: impl Iterator<Item = &'static str> + Clone) -> SchedulerError {
     let names: Vec<_> = allowed.clone().collect();
-    ControllerError {
+    SchedulerError {
         word: word.to_owned(),
         message: format!("{what} '{word}'"),
         allowed: if names.is_empty() { "none".to_owned() } else { names.join(", ") },

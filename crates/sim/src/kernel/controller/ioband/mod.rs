@@ -15,6 +15,8 @@ pub mod weight;
 
 use std::collections::VecDeque;
 
+use fairlift_core::MS;
+
 use super::{Ask, Controller, Line, Place, Ticket, Verdict};
 use range_bw::RangeBw;
 use weight::Weight;
@@ -161,7 +163,7 @@ impl Ioband {
             return self.blocked[sync].then(|| self.device_line(sync));
         }
         if let Policy::RangeBw(policy) = &mut self.policy
-            && policy.has_to_wait(ask.group, now / self.tick_ns)
+            && policy.has_to_wait(ask.group, now / MS)
         {
             return Some(self.period_line());
         }
@@ -180,7 +182,7 @@ impl Ioband {
         let has_held = self.groups[group].held != [0; 2];
         match &mut self.policy {
             Policy::Weight(policy) => policy.priority(group),
-            Policy::RangeBw(policy) => policy.priority(group, has_held, now / self.tick_ns),
+            Policy::RangeBw(policy) => policy.priority(group, has_held, now / MS),
         }
     }
 
@@ -188,7 +190,7 @@ impl Ioband {
         self.issued[usize::from(ask.sync)] += 1;
         match &mut self.policy {
             Policy::Weight(policy) => policy.consume(ask),
-            Policy::RangeBw(policy) => policy.consume(ask, now / self.tick_ns),
+            Policy::RangeBw(policy) => policy.consume(ask, now / MS),
         }
     }
 
@@ -286,7 +288,7 @@ impl Controller for Ioband {
 
     fn conduct(&mut self, now: u64, out: &mut Vec<Ticket>) {
         if let Policy::RangeBw(policy) = &mut self.policy
-            && policy.period_over(now / self.tick_ns)
+            && policy.period_over(now / MS)
         {
             self.woken.push(2 * self.groups.len() + 2);
         }
@@ -314,7 +316,7 @@ impl Controller for Ioband {
 
     fn next_event(&self) -> Option<u64> {
         let period = match &self.policy {
-            Policy::RangeBw(policy) => policy.timer().map(|jiffy| jiffy * self.tick_ns),
+            Policy::RangeBw(policy) => policy.timer().map(|ms| ms * MS),
             Policy::Weight(_) => None,
         };
         [self.kick_ns, period].into_iter().flatten().min()

@@ -7,7 +7,7 @@
 use super::super::{Ask, Entitled};
 use super::Turn;
 
-/// A period, in jiffies of a millisecond.
+/// A period. All times here are milliseconds.
 const PERIOD_MS: u64 = 1000;
 /// A group's time slice before its share of the minima is added.
 const SLICE_MS: u64 = 100;
@@ -17,7 +17,7 @@ const RANGE_SLICE_MS: u64 = 20;
 const PRIORITY_BASE: i64 = 10;
 /// Part of twice `io_limit` that may be held (`OVER_IO_RATE`).
 const OVER_IO_RATE: u64 = 4;
-/// A wake-up at the end of a period comes so many jiffies late (`TIME_COMPENSATOR`).
+/// A wake-up at the end of a period comes so many jiffies late (`TIME_COMPENSATOR`; here of a millisecond).
 const COMPENSATOR: u64 = 10;
 /// Tokens of a KB.
 const TOKENS_PER_KB: i64 = 2;
@@ -56,7 +56,7 @@ pub struct RangeBw {
     min_kb_total: u64,
     /// All minima are met: whoever waits is served at random.
     leftover: bool,
-    /// End of the period, jiffies; 0: none runs.
+    /// End of the period; 0: none runs.
     period_end: u64,
     running: Option<usize>,
     /// When those who had their maximum are woken, by group.
@@ -107,7 +107,7 @@ impl RangeBw {
         waits
     }
 
-    /// When somebody is to be woken, jiffies.
+    /// When somebody is to be woken, milliseconds.
     pub fn timer(&self) -> Option<u64> {
         self.timers.iter().flatten().copied().min()
     }

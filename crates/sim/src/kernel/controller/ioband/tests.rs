@@ -3,8 +3,6 @@
 use super::super::Entitled;
 use super::*;
 
-const MS: u64 = 1_000_000;
-
 fn device(settings: Settings, groups: &[Entitled]) -> Ioband {
     let groups = [&[Entitled::ROOT], groups].concat();
     Ioband::new(settings, &Place { groups: &groups, nr_requests: 128, tick_ns: MS })
