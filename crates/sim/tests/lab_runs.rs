@@ -12,6 +12,8 @@ mod durability;
 mod elevators;
 #[path = "lab/harness.rs"]
 mod harness;
+#[path = "lab/limits.rs"]
+mod limits;
 #[path = "lab/order.rs"]
 mod order;
 #[path = "lab/pace.rs"]
