@@ -294,8 +294,9 @@ pub struct WorkArguments {
     #[arg(short, long, value_name = "NAME|FILE")]
     pub device: Option<String>,
 
-    /// Change a tunable, such as cfq.slice_idle=0, in every column of that scheduler; may be repeated
-    #[arg(long, value_name = "SCHEDULER.TUNABLE=VALUE")]
+    /// Change a tunable, such as cfq.slice_idle=0, in every column of that scheduler, or a group: group./vm1.weight=500; may be
+    /// repeated
+    #[arg(long, value_name = "WHOSE.WHAT=VALUE")]
     pub set: Vec<String>,
 
     /// Seed of everything random; the same seed gives the same bytes [default: 1]
@@ -340,6 +341,18 @@ pub struct WorkArguments {
     pub trace: Option<PathBuf>,
 }
 
+/// Results to look at.
+#[derive(Args, Debug)]
+pub struct ViewArguments {
+    /// Write a page with tables, figures and the slowest requests; it needs no other file
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+
+    /// Write every figure into this folder, as SVG and PNG
+    #[arg(long, value_name = "FOLDER")]
+    pub plots: Option<PathBuf>,
+}
+
 /// `fairlift compare`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -348,9 +361,11 @@ Examples:
   fairlift compare readers.fio --device fc15k --scheduler deadline,cfq,cfq:slice_idle=0
   fairlift compare readers.fio --scheduler cfq@2.6.31,cfq@2.6.34 --runtime 60
   fairlift compare -- --name=r --rw=randread --bs=4k --size=1g --direct=1 --numjobs=4
+  fairlift compare guests.fio --set group./vm1.weight=1000 --scheduler deadline,deadline:groups=0
   fairlift compare --kernel 2.6.34 -- fs_mark -S 1 -D 100 -N 1000 -s 65536 -t 1 -w 4096
   fairlift compare readers.fio -- 'fsync-tester -n 20' 'while :; do dd if=/dev/zero of=big bs=8M count=64; sync; rm big; done'
   fairlift compare experiments/demo-readers.toml --output-format json --output demo.json
+  fairlift compare readers.fio --report readers.html         a page with figures
 
 Behind '--': words that begin with a '-' are fio's options; a first word without a blank starts one program, word by word; else
 each word is a whole command line. One that ends in '&' or never ends is stopped when all others have ended.
@@ -379,6 +394,10 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Results to look at.
+    #[command(flatten)]
+    pub view: ViewArguments,
 }
 
 /// `fairlift run`.
@@ -412,6 +431,10 @@ The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]..."
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Results to look at.
+    #[command(flatten)]
+    pub view: ViewArguments,
 }
 
 /// `fairlift reproduce`.

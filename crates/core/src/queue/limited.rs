@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use super::{RequestQueue, Submitted};
+use super::{RequestQueue, Submitted, Waiter};
 use crate::collections::Id;
 use crate::context::ContextId;
 use crate::elevator::Dispatch;
@@ -203,7 +203,7 @@ impl RequestQueue {
     fn enter_held(&mut self, bio: Bio, now: u64) -> Submitted {
         let answer = match self.try_merge(&bio, now) {
             Some(rq) => Submitted::Merged(rq),
-            None => self.enqueue(bio, now),
+            None => self.enqueue(bio, Waiter::Door, now),
         };
         if answer == Submitted::Full {
             return answer;
