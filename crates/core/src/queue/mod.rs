@@ -31,6 +31,8 @@ mod by_group;
 mod dispatch_list;
 mod elevator_queue;
 mod flush;
+mod group_slots;
+mod limited;
 mod merge;
 mod ordering;
 mod plug;
@@ -45,13 +47,14 @@ pub use plug::Plugging;
 use alloc::boxed::Box;
 
 use crate::context::{ContextId, Contexts, IoPrio};
-use crate::elevator::{self, Dispatch, Elevator};
+use crate::elevator::{self, Dispatch, Elevator, MayQueue};
 use crate::group::{GroupError, GroupId, Groups};
 use crate::request::{Bio, Flags, Op, QueueData, Request, RequestId, RequestState, Requests};
 use admission::Gate;
 use barrier::Barrier;
 use bios::Bios;
 use flush::FlushMachine;
+use limited::Limiter;
 use merge::EndHash;
 use plug::{QueuePlug, TaskPlugs};
 
@@ -67,6 +70,8 @@ pub struct QueueConfig {
     pub contexts_max: usize,
     /// Groups beside the root.
     pub groups_max: usize,
+    /// Bios of one group that its limits may hold.
+    pub held_max: usize,
     /// Do seeks cost the device time?
     pub rotational: bool,
     /// Does the device take several commands at a time? (The plug of 2.6.30 wants to know.)
@@ -90,6 +95,7 @@ impl Default for QueueConfig {
         QueueConfig {
             contexts_max: 64,
             groups_max: 0,
+            held_max: 64,
             rotational: true,
             tagged: true,
             admission: Admission::Pools { nr_requests: 128 },
@@ -131,6 +137,11 @@ pub enum Submitted {
     /// All request slots of its class are taken: its task has to wait for a wake-up ([`RequestQueue::take_wakeups`]) and
     /// come back with [`RequestQueue::resubmit`].
     Full,
+    /// A limit of its group holds it back; it goes on by itself ([`RequestQueue::let_in`]).
+    Held,
+    /// A limit would hold it back, and holds [`QueueConfig::held_max`] bios of its group already: its task has to wait until
+    /// [`RequestQueue::take_room`] says so and submit it once more.
+    NoRoom,
     /// Refused for good.
     Refused(Refusal),
 }
@@ -158,6 +169,16 @@ pub struct RequestQueue {
     task_plugs: TaskPlugs,
     barrier: Option<Barrier>,
     flushes: FlushMachine,
+    limiter: Limiter,
+}
+
+/// Who waits when there is no request slot.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waiter {
+    /// A task that tries again when it is woken.
+    Task,
+    /// A bio that its limit let go, which tries again by itself ([`RequestQueue::let_in`]).
+    Door,
 }
 
 impl RequestQueue {
@@ -170,7 +191,7 @@ impl RequestQueue {
             config,
             lower: ElevatorQueue::new(requests, config.contexts_max, config.rotational, elevator)
                 .with_groups(config.groups_max),
-            gate: Gate::new(config.admission),
+            gate: Gate::new(config.admission).with_groups(config.groups_max + 1),
             bios: Bios::new(requests * usize::from(config.limits.max_segments)),
             hash: EndHash::new(requests),
             last_merge: None,
@@ -178,6 +199,7 @@ impl RequestQueue {
             task_plugs: TaskPlugs::new(config.plugging, config.contexts_max + 1, requests),
             barrier: None,
             flushes: FlushMachine::new(requests),
+            limiter: Limiter::new(config.groups_max, config.held_max),
         }
     }
 
@@ -228,7 +250,7 @@ impl RequestQueue {
         self.lower.in_flight()
     }
 
-    /// Requests that were accepted and are not done.
+    /// Requests that were accepted and are not done; bios that limits hold ([`RequestQueue::held`]) are none yet.
     pub fn pending(&self) -> usize {
         self.requests().taken()
     }
@@ -238,6 +260,28 @@ impl RequestQueue {
         self.gate.is_congested(sync)
     }
 
+    /// Should those of `group` who can hold back? Its part of the slots may be short ([`crate::group::TUNABLES`]:
+    /// `nr_group_requests`) when the device's are not, and the other way round.
+    pub fn is_group_congested(&self, group: GroupId, sync: bool) -> bool {
+        self.is_congested(sync) || self.gate.is_group_congested(self.groups().known(group), sync)
+    }
+
+    /// The group whose `bio` is: by itself, or its context's.
+    pub fn group_of(&self, bio: &Bio) -> GroupId {
+        let context = self.contexts().known(bio.context);
+        self.groups().known(bio.group.unwrap_or(self.contexts()[context].group))
+    }
+
+    /// The next wake-up: a waiter of which group, and of which class (sync?). That group's waiter who waits longest may
+    /// [`RequestQueue::resubmit`]; `None`: that was all. For queues with and without groups. A waiter belongs to the group
+    /// its bio had ([`RequestQueue::group_of`]) when it was told [`Submitted::Full`], even if its task was moved since. In a
+    /// queue with groups every `Full` counts one waiter, who must come back when woken.
+    pub fn next_wakeup(&mut self) -> Option<(GroupId, bool)> {
+        self.gate.next_wakeup()
+    }
+
+    /// For queues without groups ([`QueueConfig::groups_max`] 0): as [`RequestQueue::next_wakeup`], all at once.
+    ///
     /// Wake-ups since the last call, `[async, sync]`: that many waiters of a class may [`RequestQueue::resubmit`], longest
     /// wait first. Without a waiter a wake-up is void. ([`Admission::Tags`] wakes one waiter of each class for a free tag: one
     /// of them may find it gone, gets [`Submitted::Full`] and waits on.)
@@ -260,11 +304,16 @@ impl RequestQueue {
         if let Some(answer) = self.answer_at_once(&bio) {
             return answer;
         }
+        if self.limiter.is_used()
+            && let Some(answer) = self.hold_back(&bio, now)
+        {
+            return answer;
+        }
         if let Some(rq) = self.try_merge(&bio, now) {
             self.unplug_for(bio.flags);
             return Submitted::Merged(rq);
         }
-        self.enqueue(bio, now)
+        self.enqueue(bio, Waiter::Task, now)
     }
 
     /// The bio of a task that waited for a slot and was woken. It is not tried for merging again, and its task may take a
@@ -272,11 +321,15 @@ impl RequestQueue {
     pub fn resubmit(&mut self, bio: Bio, now: u64) -> Submitted {
         let bio = self.adopt(bio);
         if let Some(answer) = self.answer_at_once(&bio) {
-            self.gate.wake(usize::from(bio.is_sync())); // it leaves the slot it was woken for to the next
+            // It leaves the slot it was woken for to the next.
+            match self.gate.has_groups() {
+                true => self.gate.pass_on(self.group_of(&bio), bio.is_sync()),
+                false => self.gate.wake(usize::from(bio.is_sync())),
+            }
             return answer;
         }
         Gate::woken(&mut self.lower.contexts_mut()[bio.context], now);
-        self.enqueue(bio, now)
+        self.enqueue(bio, Waiter::Task, now)
     }
 
     /// The bio in this queue's terms. At least one segment each, so that the segment limit bounds the bios of a request.
@@ -316,17 +369,17 @@ impl RequestQueue {
             && self.task_plugs.newest(context).is_none()
     }
 
-    fn enqueue(&mut self, bio: Bio, now: u64) -> Submitted {
+    fn enqueue(&mut self, bio: Bio, waiter: Waiter, now: u64) -> Submitted {
         let sync = bio.is_sync();
         let may = self.lower.may_queue(bio.context, sync, now);
-        if !self.gate.enter(sync, &mut self.lower.contexts_mut()[bio.context], may, now) {
+        if !self.enter(&bio, may, waiter, now) {
             // Its task goes to sleep: what it has gathered must not wait with it.
             self.flush_task_plug(bio.context, now);
             self.plug.unplug();
             return Submitted::Full;
         }
         let Some(rq) = self.take(&bio, sync, now) else {
-            self.gate.leave(sync);
+            self.leave(sync, self.group_of(&bio));
             return Submitted::Full;
         };
         if let Plugging::Queue { delay_ns, .. } = self.config.plugging
@@ -347,6 +400,31 @@ impl RequestQueue {
         }
         self.unplug_for(bio.flags);
         Submitted::Queued(rq)
+    }
+
+    /// Take a slot for `bio` if there is one for it.
+    #[inline]
+    fn enter(&mut self, bio: &Bio, may: MayQueue, waiter: Waiter, now: u64) -> bool {
+        let sync = bio.is_sync();
+        if !self.gate.has_groups() {
+            return self.gate.enter(sync, &mut self.lower.contexts_mut()[bio.context], may, now);
+        }
+        let part = (self.group_of(bio), self.groups().settings().nr_group_requests);
+        let answer = self.gate.enter_group(part, sync, &mut self.lower.contexts_mut()[bio.context], may, now);
+        if let (Err(refused), Waiter::Task) = (answer, waiter) {
+            self.gate.refuse(part.0, sync, refused);
+        }
+        answer.is_ok()
+    }
+
+    /// Give a slot back that `group` took.
+    #[inline]
+    fn leave(&mut self, sync: bool, group: GroupId) {
+        if !self.gate.has_groups() {
+            return self.gate.leave(sync);
+        }
+        let part = (group, self.groups().settings().nr_group_requests);
+        self.gate.leave_group(part, sync);
     }
 
     /// A slot and a bio node for `bio`; there is one of each for everybody the gate lets in.
@@ -396,6 +474,12 @@ impl RequestQueue {
     /// an `Idle` names, and again after every `Issue` as long as the device takes more.
     #[inline]
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
+        let until = self.let_in(now, |_, _| {});
+        Self::with_limits(self.dispatch_queued(now), until)
+    }
+
+    #[inline]
+    fn dispatch_queued(&mut self, now: u64) -> Dispatch {
         if let Some(until) = self.plug.plugged_until(now) {
             return Dispatch::Idle { until };
         }
@@ -452,10 +536,11 @@ impl RequestQueue {
 
     #[inline]
     fn release(&mut self, rq: RequestId) {
-        let pool = self.requests()[rq].queue.pool;
+        let request = &self.requests()[rq];
+        let (pool, group) = (request.queue.pool, request.group);
         self.lower.release(rq);
         if pool != NO_POOL {
-            self.gate.leave(pool == 1);
+            self.leave(pool == 1, group);
         }
     }
 
@@ -493,7 +578,9 @@ impl RequestQueue {
     /// # Errors
     /// [`GroupError::Root`], [`GroupError::Unknown`].
     pub fn remove_group(&mut self, group: GroupId, now: u64) -> Result<(), GroupError> {
-        self.lower.remove_group(group, now)
+        self.lower.remove_group(group, now)?;
+        self.follow_groups(now);
+        Ok(())
     }
 
     /// `from` now waits for I/O of `to`, or of somebody unknown: idling for `from` is in vain. A hint; ask
