@@ -3,11 +3,10 @@
 use std::collections::VecDeque;
 
 use fairlift_core::collections::Id;
-use fairlift_core::group::GroupId;
 use fairlift_core::group::limit::{Direction, Rates};
 use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
-use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, Request, RequestId};
+use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, GroupId, IoPrio, Op, Request, RequestId};
 
 use crate::anatomy::{Anatomy, Cause, Recorder, is_plugged};
 use crate::device::{Command, Completion, Device};
@@ -510,9 +509,8 @@ impl BlockLayer {
         let own = match answer {
             Submitted::Queued(rq) => Some(rq),
             Submitted::Merged(_) => None,
-            // It comes when it is let in.
-            Submitted::Held => return,
-            Submitted::Full | Submitted::NoRoom | Submitted::Done | Submitted::Refused(_) => return,
+            // What is held comes when it is let in.
+            _ => return,
         };
         meter.came(group, own, backlog_since_ns, now);
     }
