@@ -8,6 +8,9 @@
 //! those who want a turn for the same time: if the next turn is its own again, it is waited for then, and otherwise others
 //! are served meanwhile and no time is lost. That is the posts' *wait busy*, paid only where it decides something.
 //!
+//! What a group has left in the device at the end of its turn still takes the device's time. Until the next slice begins
+//! each completion shows how much: that is overrun, and the group's to pay unless overruns are forgiven.
+//!
 //! Source: the IO controller's version 10 (24 September 2009) as described in `docs/sources.md`.
 
 use alloc::vec::Vec;
@@ -64,6 +67,8 @@ pub(crate) struct Turns {
     habits: Vec<Habit>,
     /// Whose turn ended, until somebody asks.
     ended: Option<GroupId>,
+    /// Up to when the device's time was charged, while no slice runs.
+    charged_until_ns: u64,
     /// Requests in the device, of all groups.
     in_flight: u32,
     queued: u32,
@@ -76,6 +81,7 @@ impl Turns {
             active: None,
             reserved: None,
             ended: None,
+            charged_until_ns: 0,
             habits: alloc::vec![Habit::UNKNOWN; slots],
             in_flight: 0,
             queued: 0,
@@ -90,6 +96,8 @@ impl Turns {
     /// Count what is there already: requests with the elevator and in the device.
     pub(crate) fn start(&mut self, queued: u32, in_flight: u32) {
         (self.queued, self.in_flight) = (queued, in_flight);
+        // What is in the device came there without turns.
+        self.charged_until_ns = u64::MAX;
         (self.active, self.reserved) = (None, None);
     }
 
@@ -140,9 +148,12 @@ impl Turns {
     }
 
     /// A request of `group` is done.
-    pub(crate) fn completed(&mut self, groups: &Groups, group: GroupId, now: u64) {
+    pub(crate) fn completed(&mut self, groups: &mut Groups, group: GroupId, now: u64) {
         self.in_flight -= 1;
         self.habits[group.index()].answered_ns = Some(now);
+        if self.active.is_none_or(|active| active.group != group && active.slice.is_none()) {
+            self.charge_overrun(groups, group, now);
+        }
         let Some(active) = self.active.as_mut().filter(|active| active.slice.is_none()) else { return };
         if active.group != group {
             active.since_ns = now;
@@ -151,6 +162,15 @@ impl Turns {
         }
         let begun_ns = if active.alone { active.since_ns } else { now };
         active.slice = Some((begun_ns, groups.settings().slice_ns(groups.share(group))));
+    }
+
+    /// The device has worked for `group` after its turn, for what it had left there.
+    fn charge_overrun(&mut self, groups: &mut Groups, group: GroupId, now: u64) {
+        let time_ns = now.saturating_sub(self.charged_until_ns);
+        self.charged_until_ns = now;
+        if groups.settings().charges_overrun() {
+            groups.charge(group, &Used { time_ns, ..Used::default() });
+        }
     }
 
     // ---- the decision ----
@@ -232,6 +252,7 @@ impl Turns {
         let Some(active) = self.active.take() else { return };
         let group = active.group;
         self.ended = Some(group);
+        self.charged_until_ns = now;
         let ran_dry = groups[group].queued() == 0;
         let mut end_ns = now;
         if ran_dry && groups[group].in_flight() == 0 {

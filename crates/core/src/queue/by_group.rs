@@ -89,7 +89,7 @@ impl ElevatorQueue {
         io.ios += 1;
         io.sectors += u64::from(request.sectors);
         io.service_ns += now.saturating_sub(request.issued_ns);
-        self.turns.completed(&self.groups, request.group, now);
+        self.turns.completed(&mut self.groups, request.group, now);
     }
 
     /// `rq` came back from the device undone.

@@ -78,6 +78,8 @@ pub(super) struct Spent {
     pub(super) allocated: u64,
     /// Sectors it sent.
     pub(super) sectors: u64,
+    /// Up to when time was charged, while no slice runs.
+    pub(super) until: u64,
 }
 
 impl Cfq {
@@ -137,13 +139,21 @@ impl Cfq {
         env.groups.charge(queue.group, &used);
     }
 
-    /// A request of another queue is done: until now the device may have been busy with that.
+    /// A request of a queue that is not active is done. If no slice runs the device was busy with that until now: overrun of
+    /// its group, which pays for it unless overruns are forgiven. (An async queue has paid for all it was allotted.)
     #[cold]
-    pub(super) fn completed_for_other(&mut self, id: QueueId, now: u64) {
+    pub(super) fn completed_for_other(&mut self, env: &mut Env<'_>, id: QueueId, now: u64) {
+        let (group, sync) = (self.queue(id).group, self.queue(id).sync);
         let active = self.active.map(|active| self.queue(active));
-        if active.is_some_and(|active| active.slice_new && active.group != self.queue(id).group) {
-            self.spent.since = now;
+        if active.is_some_and(|active| !active.slice_new || active.group == group) {
+            return;
         }
+        let overran = now.saturating_sub(self.spent.until);
+        if sync && env.groups.settings().charges_overrun() {
+            let time_ns = overran.saturating_mul(self.clock.unit_ns);
+            env.groups.charge(group, &Used { time_ns, ..Used::default() });
+        }
+        (self.spent.since, self.spent.until) = (now, now);
     }
 
     /// [`Trees::Single`] does not file sync apart: there the group's busy queues beside `id` are asked for.
