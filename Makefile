@@ -4,7 +4,7 @@ SHELL = /bin/sh
 CARGO ?= cargo
 FAIRLIFT = target/release/fairlift
 
-.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce
+.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce kernel kernel-test kernel-bench vm
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -16,10 +16,11 @@ build: ## the release binary, target/release/fairlift
 	@scripts/need cargo cc
 	$(CARGO) build --release --locked --quiet
 
-test: lint doc ## everything CI runs: format, lints, docs, all tests, experiments
+test: lint doc ## everything CI runs: format, lints, docs, all tests, experiments, the module where it can be built
 	$(CARGO) test --workspace --locked
 	$(CARGO) build --release --locked
 	$(FAIRLIFT) reproduce
+	kernel/test/short
 
 lint:
 	@scripts/need cargo cc
@@ -47,3 +48,16 @@ mutants: ## list the planted bugs and show that the tests catch each
 
 fuzz: ## fuzz the parsers and the core for a minute each (needs a nightly toolchain and cargo-fuzz)
 	scripts/fuzz
+
+kernel: ## the elevator module for the running kernel or KERNEL=RELEASE (docs/kernel.md)
+	@scripts/need cargo cc
+	@kernel/build
+
+kernel-test: kernel ## load, switch, break and verify the module in virtual machines, the long form
+	kernel/test/run --full
+
+kernel-bench: kernel ## the module beside none, mq-deadline, kyber and bfq, in virtual machines
+	kernel/bench/run
+
+vm: kernel ## a shell in a virtual machine with the module in /host
+	kernel/vm/run

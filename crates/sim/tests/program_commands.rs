@@ -89,8 +89,8 @@ fn quotes_keep_blanks_together() {
 #[test]
 fn metrics_are_known_before_the_run() {
     let names = |command: &str| parse(command).unwrap().metrics().iter().map(|m| m.name).collect::<Vec<_>>();
-    assert_eq!(names("iozone -i 0"), ["write_kib_s", "rewrite_kib_s"]);
-    assert_eq!(names("iozone -i 0 -+n"), ["write_kib_s"]);
+    assert_eq!(names("iozone -i 0"), ["write_kib_s", "write_ms", "rewrite_kib_s", "rewrite_ms"]);
+    assert_eq!(names("iozone -i 0 -+n"), ["write_kib_s", "write_ms"]);
     assert!(
         names("tiotest").contains(&"random_read_mean_ms")
             && !names("tiotest -k 3").contains(&"random_read_mean_ms")

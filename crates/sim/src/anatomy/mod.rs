@@ -1,7 +1,7 @@
 //! Why a request or a call took as long as it did.
 //!
 //! A run records nothing of this unless it is asked to ([`crate::lab::Setup::explain`]). The recorder hears of three things: what
-//! the device and its queue do at each moment ([`timeline`]), each request's way through them, and what each task waits for.
+//! the device and its queue do at each moment, each request's way through them, and what each task waits for.
 //! From these a request's time is split into [`Span`]s, and the time of a call that waits for the disk - `fsync` and its like -
 //! into [`Part`]s, through the tasks that others wait for: a task in `fsync` waits for the journal's thread, that for a request,
 //! that behind another or because the elevator idles for somebody. Spans and parts leave no gap and do not overlap: they add up

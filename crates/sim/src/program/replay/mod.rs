@@ -65,8 +65,7 @@ impl FromStr for Timing {
             "asap" => return Ok(Timing::Asap),
             _ => {}
         }
-        let factor =
-            text.strip_prefix("scaled").and_then(|rest| rest.trim_start().strip_prefix(['=', ':', ' ']));
+        let factor = text.strip_prefix("scaled").and_then(|rest| rest.strip_prefix(['=', ':', ' ']));
         let Some(factor) = factor else { return Err(allowed.to_owned()) };
         match factor.trim().parse::<f64>() {
             Ok(factor) if (1e-6..=1e6).contains(&factor) => Ok(Timing::Scaled((factor * 1e6).round() as u64)),

@@ -1,0 +1,536 @@
+//! The C functions, declared for C in `kernel/src/core.h`. Each does one call of [`Host`].
+//!
+//! What every function with a `queue` asks of its caller: the pointer came from [`fairlift_new`], was not given to
+//! [`fairlift_free`], and no other call for the same queue runs at the same time (the module holds the queue's spinlock).
+//! The comments below call that *the rule*.
+
+use alloc::boxed::Box;
+use core::ffi::{c_char, c_int};
+use core::fmt::Write;
+
+use fairlift_core::collections::Id;
+use fairlift_core::tunable::Tunable;
+use fairlift_core::{Dispatch, Flags, IoPrio, Op};
+
+use crate::host::{self, Arrival, Host, Setup, Slot};
+use crate::replay::Header;
+
+/// No slot: all are taken, or there is none.
+pub const NO_SLOT: Slot = u32::MAX;
+/// [`fairlift_dispatch`]: nothing to give away until the time stored in `until`.
+pub const IDLE: Slot = u32::MAX - 1;
+/// [`fairlift_yield`]: to somebody unknown.
+pub const UNKNOWN: u32 = u32::MAX;
+
+/// The elevators, by the numbers C uses.
+const ELEVATORS: &[&str] = &["noop", "deadline", "anticipatory", "cfq"];
+
+/// `struct fairlift_setup`.
+#[repr(C)]
+pub struct CSetup {
+    /// 0 noop, 1 deadline, 2 anticipatory, 3 cfq.
+    pub elevator: u32,
+    /// Position among the elevator's profiles; beyond them means the default.
+    pub profile: u32,
+    /// See [`Setup::requests_max`].
+    pub requests_max: u32,
+    /// See [`Setup::contexts_max`].
+    pub contexts_max: u32,
+    /// See [`Setup::records_max`].
+    pub records_max: u32,
+    /// See [`Setup::rotational`].
+    pub rotational: u32,
+}
+
+/// `struct fairlift_arrival`.
+#[repr(C)]
+pub struct CArrival {
+    /// First sector.
+    pub sector: u64,
+    /// Length in sectors.
+    pub sectors: u32,
+    /// What [`fairlift_context_new`] returned; 0 for none.
+    pub context: u32,
+    /// Bits in the order of the record's flag names: sync, meta, noidle, fua, preflush, readahead, nomerge.
+    pub flags: u16,
+    /// 0 read, 1 write, 2 discard.
+    pub op: u8,
+    /// Class (1 real time, 2 best effort, 3 idle; else best effort, level 4) in the upper, level in the lower four bits.
+    pub ioprio: u8,
+}
+
+const _: () = assert!(size_of::<CArrival>() == 24 && size_of::<CSetup>() == 24, "as in kernel/src/core.h");
+
+fn ioprio(class_and_level: u8) -> IoPrio {
+    let level = class_and_level & 7;
+    match class_and_level >> 4 {
+        1 => IoPrio::RealTime(level),
+        2 => IoPrio::BestEffort(level),
+        3 => IoPrio::Idle,
+        _ => IoPrio::DEFAULT,
+    }
+}
+
+impl CArrival {
+    #[inline]
+    fn arrival(&self) -> Arrival {
+        let mut flags = Flags::NONE;
+        for (bit, (_, flag)) in crate::record::FLAGS.iter().enumerate() {
+            if self.flags & (1 << bit) != 0 {
+                flags.insert(*flag);
+            }
+        }
+        Arrival {
+            op: match self.op {
+                0 => Op::Read,
+                2 => Op::Discard,
+                _ => Op::Write,
+            },
+            flags,
+            sector: self.sector,
+            sectors: self.sectors,
+            context: self.context,
+            ioprio: ioprio(self.ioprio),
+        }
+    }
+}
+
+fn setup(c: &CSetup) -> Option<Setup> {
+    let descriptor = fairlift_core::elevator::find(ELEVATORS.get(c.elevator as usize)?)?;
+    let profile = descriptor.profiles.get(c.profile as usize).or(descriptor.profiles.first()).copied();
+    Some(Setup {
+        elevator: descriptor.name,
+        profile: profile.unwrap_or(""),
+        requests_max: c.requests_max,
+        contexts_max: c.contexts_max,
+        records_max: c.records_max,
+        rotational: c.rotational != 0,
+    })
+}
+
+/// A new queue, or null when the elevator is unknown. Allocates; the allocator it uses must not fail.
+///
+/// # Safety
+/// `c` points to a `CSetup`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_new(c: *const CSetup) -> *mut Host {
+    // SAFETY: the caller says that it points to one.
+    let c = unsafe { &*c };
+    setup(c).and_then(Host::new).map_or(core::ptr::null_mut(), |host| Box::into_raw(Box::new(host)))
+}
+
+/// Free a queue.
+///
+/// # Safety
+/// The rule; the pointer is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_free(queue: *mut Host) {
+    // SAFETY: by the rule it is a box made by `fairlift_new` that nobody else uses.
+    drop(unsafe { Box::from_raw(queue) });
+}
+
+/// The queue behind a pointer.
+///
+/// # Safety
+/// The rule, for as long as the reference is used.
+#[inline]
+unsafe fn host<'a>(queue: *mut Host) -> &'a mut Host {
+    // SAFETY: by the rule it points to a live `Host` that nobody else refers to.
+    unsafe { &mut *queue }
+}
+
+/// An arrival from C.
+///
+/// # Safety
+/// `arrival` points to a `CArrival`.
+#[inline]
+unsafe fn arrival(arrival: *const CArrival) -> Arrival {
+    // SAFETY: the caller says so.
+    unsafe { &*arrival }.arrival()
+}
+
+/// [`Host::insert`].
+///
+/// # Safety
+/// The rule; `a` points to a `CArrival`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_insert(queue: *mut Host, a: *const CArrival, now: u64) -> Slot {
+    // SAFETY: the rule.
+    let (host, arrival) = unsafe { (host(queue), arrival(a)) };
+    host.insert(&arrival, now).unwrap_or(NO_SLOT)
+}
+
+/// [`Host::insert_head`].
+///
+/// # Safety
+/// The rule; `a` points to a `CArrival`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_insert_head(queue: *mut Host, a: *const CArrival, now: u64) -> Slot {
+    // SAFETY: the rule.
+    let (host, arrival) = unsafe { (host(queue), arrival(a)) };
+    host.insert_head(&arrival, now).unwrap_or(NO_SLOT)
+}
+
+/// [`Host::dispatch`]: a slot, [`IDLE`] with `until` set, or [`NO_SLOT`].
+///
+/// # Safety
+/// The rule; `until` points to a `u64`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_dispatch(queue: *mut Host, now: u64, until: *mut u64) -> Slot {
+    // SAFETY: the rule.
+    match unsafe { host(queue) }.dispatch(now) {
+        Dispatch::Issue(rq) => rq.index() as Slot,
+        Dispatch::Empty => NO_SLOT,
+        Dispatch::Idle { until: time } => {
+            // SAFETY: the caller says that it points to a `u64`.
+            unsafe { *until = time };
+            IDLE
+        }
+    }
+}
+
+/// [`Host::complete`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_complete(queue: *mut Host, slot: Slot, now: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.complete(slot, now);
+}
+
+/// [`Host::take_back`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_take_back(queue: *mut Host, slot: Slot, now: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.take_back(slot, now);
+}
+
+/// [`Host::insert_again`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_insert_again(queue: *mut Host, slot: Slot) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.insert_again(slot);
+}
+
+/// [`Host::allow_merge`].
+///
+/// # Safety
+/// The rule; `bio` points to a `CArrival`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_allow_merge(
+    queue: *mut Host,
+    slot: Slot,
+    bio: *const CArrival,
+    now: u64,
+) -> bool {
+    // SAFETY: the rule.
+    let (host, bio) = unsafe { (host(queue), arrival(bio)) };
+    host.allow_merge(slot, &bio, now)
+}
+
+/// [`Host::find_front`].
+///
+/// # Safety
+/// The rule; `bio` points to a `CArrival`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_find_front(queue: *mut Host, bio: *const CArrival, now: u64) -> Slot {
+    // SAFETY: the rule.
+    let (host, bio) = unsafe { (host(queue), arrival(bio)) };
+    host.find_front(&bio, now).unwrap_or(NO_SLOT)
+}
+
+/// [`Host::grew`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_grew(
+    queue: *mut Host,
+    slot: Slot,
+    front: bool,
+    sector: u64,
+    sectors: u32,
+    now: u64,
+) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.grew(slot, front, sector, sectors, now);
+}
+
+/// [`Host::absorbed`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_absorbed(queue: *mut Host, slot: Slot, gone: Slot, sectors: u32, now: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.absorbed(slot, gone, sectors, now);
+}
+
+/// [`Host::former`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_former(queue: *mut Host, slot: Slot, now: u64) -> Slot {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.former(slot, now).unwrap_or(NO_SLOT)
+}
+
+/// [`Host::latter`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_latter(queue: *mut Host, slot: Slot, now: u64) -> Slot {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.latter(slot, now).unwrap_or(NO_SLOT)
+}
+
+/// [`Host::context_new`]; `prio` as in [`CArrival::ioprio`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_context_new(queue: *mut Host, prio: u8) -> u32 {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.context_new(ioprio(prio))
+}
+
+/// [`Host::context_exit`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_context_exit(queue: *mut Host, context: u32, now: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.context_exit(context, now);
+}
+
+/// [`Host::yield_to`]; `to` may be [`UNKNOWN`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_yield(queue: *mut Host, from: u32, to: u32, now: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.yield_to(from, (to != UNKNOWN).then_some(to), now);
+}
+
+/// `struct fairlift_state`: what a queue holds.
+#[repr(C)]
+pub struct CState {
+    /// Requests with the elevator.
+    pub queued: u32,
+    /// Async and sync requests in the device.
+    pub in_flight: [u32; 2],
+    /// Slots taken.
+    pub requests: u32,
+    /// Contexts in use, the shared one included.
+    pub contexts: u32,
+    /// Lines of the record, its header included; 0 when it is off.
+    pub record_lines: u32,
+    /// Calls after the record was full.
+    pub record_lost: u64,
+}
+
+/// What the queue holds.
+///
+/// # Safety
+/// The rule; `state` points to a `CState`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_state(queue: *mut Host, state: *mut CState) {
+    // SAFETY: the rule.
+    let host = unsafe { host(queue) };
+    let recorder = host.recorder();
+    let filled = CState {
+        queued: host.queued() as u32,
+        in_flight: host.in_flight(),
+        requests: host.taken() as u32,
+        contexts: host.contexts() as u32,
+        record_lines: if recorder.is_on() { recorder.entries().len() as u32 + 1 } else { 0 },
+        record_lost: recorder.lost(),
+    };
+    // SAFETY: the caller says that it points to a `CState`.
+    unsafe { state.write(filled) };
+}
+
+/// Text for C: fills a buffer, always ends it with a NUL, and drops what does not fit.
+struct Text<'a> {
+    buffer: &'a mut [u8],
+    length: usize,
+}
+
+impl<'a> Text<'a> {
+    /// # Safety
+    /// `buffer` points to `size` bytes, at least one, that nobody else uses during `'a`.
+    unsafe fn new(buffer: *mut c_char, size: usize) -> Text<'a> {
+        // SAFETY: the caller says so, and bytes have no invalid values once written; C's buffers are initialised.
+        let buffer = unsafe { core::slice::from_raw_parts_mut(buffer.cast::<u8>(), size) };
+        Text { buffer, length: 0 }
+    }
+
+    fn end(self) -> c_int {
+        self.buffer[self.length] = 0;
+        self.length as c_int
+    }
+}
+
+impl Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        let room = self.buffer.len() - 1 - self.length;
+        let taken = &text.as_bytes()[..text.len().min(room)];
+        self.buffer[self.length..self.length + taken.len()].copy_from_slice(taken);
+        self.length += taken.len();
+        Ok(())
+    }
+}
+
+/// Line `index` of the record, with a newline, into `buffer`; its length, 0 beyond the end.
+///
+/// # Safety
+/// The rule; `buffer` points to `size` bytes, at least one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_record_line(
+    queue: *mut Host,
+    index: u32,
+    buffer: *mut c_char,
+    size: usize,
+) -> c_int {
+    // SAFETY: the rule.
+    let (host, mut text) = unsafe { (host(queue), Text::new(buffer, size)) };
+    if !host.recorder().is_on() {
+        return text.end();
+    }
+    // Writing to `Text` cannot fail.
+    let _ = match index.checked_sub(1) {
+        None => writeln!(text, "{}", Header(host.setup())),
+        Some(entry) => match host.recorder().entries().get(entry as usize) {
+            Some(entry) => writeln!(text, "{entry}"),
+            None => Ok(()),
+        },
+    };
+    text.end()
+}
+
+/// Tunable `index` of an elevator by numbers.
+fn tunable(elevator: u32, profile: u32, index: u32) -> Option<&'static Tunable> {
+    let descriptor = fairlift_core::elevator::find(ELEVATORS.get(elevator as usize)?)?;
+    let profile = descriptor.profiles.get(profile as usize).or(descriptor.profiles.first());
+    (descriptor.tunables)(profile.copied().unwrap_or("")).get(index as usize)
+}
+
+/// The name of tunable `index` of an elevator into `buffer`; its length, 0 beyond the last. Needs no lock.
+///
+/// # Safety
+/// `buffer` points to `size` bytes, at least one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_tunable_name(
+    elevator: u32,
+    profile: u32,
+    index: u32,
+    buffer: *mut c_char,
+    size: usize,
+) -> c_int {
+    // SAFETY: the caller says so.
+    let mut text = unsafe { Text::new(buffer, size) };
+    if let Some(tunable) = tunable(elevator, profile, index) {
+        let _ = text.write_str(tunable.name);
+    }
+    text.end()
+}
+
+/// The name of profile `index` of an elevator into `buffer`; its length, 0 beyond the last. Needs no lock.
+///
+/// # Safety
+/// `buffer` points to `size` bytes, at least one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_profile_name(
+    elevator: u32,
+    index: u32,
+    buffer: *mut c_char,
+    size: usize,
+) -> c_int {
+    // SAFETY: the caller says so.
+    let mut text = unsafe { Text::new(buffer, size) };
+    let descriptor = ELEVATORS.get(elevator as usize).and_then(|name| fairlift_core::elevator::find(name));
+    if let Some(name) = descriptor.and_then(|d| d.profiles.get(index as usize)) {
+        let _ = text.write_str(name);
+    }
+    text.end()
+}
+
+/// The value of tunable `index` as sysfs shows it into `buffer`; its length.
+///
+/// # Safety
+/// The rule; `buffer` points to `size` bytes, at least one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_tunable_show(
+    queue: *mut Host,
+    index: u32,
+    buffer: *mut c_char,
+    size: usize,
+) -> c_int {
+    // SAFETY: the rule.
+    let (host, mut text) = unsafe { (host(queue), Text::new(buffer, size)) };
+    if let (Some(tunable), Some(value)) = (host.tunables().get(index as usize), host.get(index as usize)) {
+        let _ = host::show(tunable, value, &mut text);
+    }
+    text.end()
+}
+
+/// Parse `length` bytes at `value` for tunable `index` of an elevator: 0 with the stored form in `parsed`, or -1 with the
+/// reason, naming what is allowed, in `reason`. Needs no lock.
+///
+/// # Safety
+/// `value` points to `length` bytes, `parsed` to a `u64`, `reason` to `size` bytes, at least one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_tunable_parse(
+    elevator: u32,
+    profile: u32,
+    index: u32,
+    value: *const c_char,
+    length: usize,
+    parsed: *mut u64,
+    reason: *mut c_char,
+    size: usize,
+) -> c_int {
+    // SAFETY: the caller says so.
+    let (value, mut text) =
+        unsafe { (core::slice::from_raw_parts(value.cast::<u8>(), length), Text::new(reason, size)) };
+    let Some(tunable) = tunable(elevator, profile, index) else {
+        let _ = text.write_str("no such tunable");
+        text.end();
+        return -1;
+    };
+    let value = core::str::from_utf8(value).unwrap_or("(not text)");
+    match host::parse(tunable, value) {
+        Ok(stored) => {
+            // SAFETY: the caller says that it points to a `u64`.
+            unsafe { *parsed = stored };
+            text.end();
+            0
+        }
+        Err(_) => {
+            let _ = host::explain(tunable, value, &mut text);
+            text.end();
+            -1
+        }
+    }
+}
+
+/// [`Host::set`] with a value of [`fairlift_tunable_parse`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_tunable_set(queue: *mut Host, index: u32, value: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.set(index as usize, value);
+}

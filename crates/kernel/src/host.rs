@@ -1,0 +1,371 @@
+//! One queue of the core as the module uses it.
+
+use fairlift_core::collections::Id;
+use fairlift_core::elevator::{self, Config, Growth};
+use fairlift_core::queue::ElevatorQueue;
+use fairlift_core::request::{RequestState, request};
+use fairlift_core::tunable::{SetError, Tunable, Unit};
+use fairlift_core::{Bio, ContextId, Dispatch, Flags, IoPrio, Op, RequestId};
+
+use crate::record::{Answer, Call, Recorder};
+
+/// What a queue is built from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// The elevator's name in the core (without the module's `fl-`).
+    pub elevator: &'static str,
+    /// One of its profiles; empty for the default.
+    pub profile: &'static str,
+    /// Request slots.
+    pub requests_max: u32,
+    /// Contexts beside the overflow one.
+    pub contexts_max: u32,
+    /// Calls to record; 0 = none.
+    pub records_max: u32,
+    /// Do seeks cost time?
+    pub rotational: bool,
+}
+
+/// A request or bio as the module describes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// What to do.
+    pub op: Op,
+    /// How.
+    pub flags: Flags,
+    /// First sector.
+    pub sector: u64,
+    /// Length in sectors.
+    pub sectors: u32,
+    /// Whose it is: what [`Host::context_new`] returned.
+    pub context: u32,
+    /// Its priority.
+    pub ioprio: IoPrio,
+}
+
+/// A queue of the core, its clock and its recorder.
+pub struct Host {
+    queue: ElevatorQueue,
+    tunables: &'static [Tunable],
+    recorder: Recorder,
+    setup: Setup,
+    /// The core's time never goes back.
+    now: u64,
+}
+
+/// A request's slot, as the module remembers it.
+pub type Slot = u32;
+
+fn id(slot: Slot) -> RequestId {
+    RequestId::from_index(slot as usize)
+}
+
+fn slot(rq: RequestId) -> Slot {
+    rq.index() as Slot
+}
+
+fn context(number: u32) -> ContextId {
+    ContextId::from_index(number as usize)
+}
+
+impl Host {
+    /// A queue; `None` when there is no such elevator. The only place that allocates.
+    pub fn new(setup: Setup) -> Option<Host> {
+        let descriptor = elevator::find(setup.elevator)?;
+        let config = Config {
+            requests_max: setup.requests_max as usize,
+            contexts_max: setup.contexts_max as usize + 1,
+            groups_max: 1,
+            tick_ns: 0,
+        };
+        let built = (descriptor.build)(&config, setup.profile);
+        let tunables = built.tunables();
+        let queue =
+            ElevatorQueue::new(config.requests_max, setup.contexts_max as usize, setup.rotational, built);
+        Some(Host { queue, tunables, recorder: Recorder::new(setup.records_max as usize), setup, now: 0 })
+    }
+
+    /// What it was built from.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// What was recorded.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// Requests with the elevator.
+    pub fn queued(&self) -> usize {
+        self.queue.queued()
+    }
+
+    /// Requests in the device, `[async, sync]`.
+    pub fn in_flight(&self) -> [u32; 2] {
+        self.queue.in_flight()
+    }
+
+    /// Slots taken.
+    pub fn taken(&self) -> usize {
+        self.queue.requests().taken()
+    }
+
+    /// Contexts in use, the overflow one included.
+    pub fn contexts(&self) -> usize {
+        self.queue.contexts().iter().count()
+    }
+
+    #[inline]
+    fn enter(&mut self, now: u64) -> u64 {
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    #[inline]
+    fn note(&mut self, call: Call, answer: Answer) {
+        if self.recorder.is_on() {
+            self.recorder.push(self.now, call, answer);
+        }
+    }
+
+    /// Where a slot's request is; `Free` for a number that names none.
+    fn state(&self, slot: Slot) -> RequestState {
+        if (slot as usize) < self.queue.requests().capacity() {
+            self.queue.requests()[id(slot)].state
+        } else {
+            RequestState::Free
+        }
+    }
+
+    fn take(&mut self, arrival: &Arrival) -> Option<RequestId> {
+        let context = self.queue.contexts().known(context(arrival.context));
+        if arrival.ioprio != self.queue.contexts()[context].ioprio && context != ContextId::OVERFLOW {
+            self.queue.set_ioprio(context, arrival.ioprio, self.now);
+        }
+        let mut new = request(arrival.op, arrival.flags, arrival.sector, arrival.sectors, context, self.now);
+        new.ioprio = arrival.ioprio;
+        self.queue.take(new)
+    }
+
+    /// A request for the elevator; `None` when all slots are taken.
+    pub fn insert(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
+        let now = self.enter(now);
+        let rq = self.take(arrival);
+        if let Some(rq) = rq {
+            self.queue.insert(rq, now);
+        }
+        self.note(Call::Insert(*arrival), Answer::slot(rq.map(slot)));
+        rq.map(slot)
+    }
+
+    /// A request that goes before all others, around the elevator; `None` when all slots are taken.
+    pub fn insert_head(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
+        self.enter(now);
+        let rq = self.take(arrival);
+        if let Some(rq) = rq {
+            self.queue.insert_head(rq);
+        }
+        self.note(Call::InsertHead(*arrival), Answer::slot(rq.map(slot)));
+        rq.map(slot)
+    }
+
+    /// The next request, or why there is none.
+    pub fn dispatch(&mut self, now: u64) -> Dispatch {
+        let now = self.enter(now);
+        let answer = self.queue.dispatch(now);
+        self.note(Call::Dispatch, Answer::from(answer));
+        answer
+    }
+
+    /// The device is done with a request; its slot is free again.
+    pub fn complete(&mut self, slot: Slot, now: u64) {
+        let now = self.enter(now);
+        match self.state(slot) {
+            RequestState::Issued => self.queue.complete(id(slot), now),
+            // Taken back, and then sent to the device without being inserted again.
+            RequestState::Held => {
+                self.queue.issue_again(id(slot), now);
+                self.queue.complete(id(slot), now);
+            }
+            _ => return debug_assert!(false, "completed a request the device does not have"),
+        }
+        self.queue.release(id(slot));
+        self.note(Call::Complete(slot), Answer::None);
+    }
+
+    /// The device gave a request back; the module keeps it.
+    pub fn take_back(&mut self, slot: Slot, now: u64) {
+        let now = self.enter(now);
+        if self.state(slot) == RequestState::Issued {
+            self.queue.take_back(id(slot), now);
+            self.note(Call::TakeBack(slot), Answer::None);
+        }
+    }
+
+    /// A request taken back is to be dispatched before all others.
+    pub fn insert_again(&mut self, slot: Slot) {
+        if self.state(slot) == RequestState::Held {
+            self.queue.insert_again(id(slot));
+            self.note(Call::InsertAgain(slot), Answer::None);
+        }
+    }
+
+    /// May something of this sort be merged into the request?
+    pub fn allow_merge(&mut self, slot: Slot, bio: &Arrival, now: u64) -> bool {
+        let now = self.enter(now);
+        let allowed = self.state(slot) == RequestState::Sorted
+            && self.queue.allow_merge(id(slot), &as_bio(bio, &self.queue), now);
+        self.note(Call::AllowMerge(slot, *bio), Answer::Flag(allowed));
+        allowed
+    }
+
+    /// A request that starts where this bio ends.
+    pub fn find_front(&mut self, bio: &Arrival, now: u64) -> Option<Slot> {
+        let now = self.enter(now);
+        let found = self.queue.find_front(&as_bio(bio, &self.queue), now).map(slot);
+        self.note(Call::FindFront(*bio), Answer::slot(found));
+        found
+    }
+
+    /// The module merged a bio into a request, which now covers `sectors` from `sector` on.
+    pub fn grew(&mut self, slot: Slot, front: bool, sector: u64, sectors: u32, now: u64) {
+        let now = self.enter(now);
+        if !matches!(self.state(slot), RequestState::Sorted | RequestState::Listed) {
+            return;
+        }
+        let growth = if front { Growth::Front } else { Growth::Back };
+        let ioprio = self.queue.requests()[id(slot)].ioprio;
+        self.queue.grow(id(slot), growth, (sector, sectors), ioprio, now);
+        self.note(Call::Grew { slot, front, sector, sectors }, Answer::None);
+    }
+
+    /// The module merged request `gone` into `slot`, which is `sectors` long now; `gone`'s slot is free again.
+    pub fn absorbed(&mut self, slot: Slot, gone: Slot, sectors: u32, now: u64) {
+        let now = self.enter(now);
+        if self.state(slot) != RequestState::Sorted || self.state(gone) != RequestState::Sorted {
+            return debug_assert!(false, "merged requests past merging");
+        }
+        self.queue.absorb(id(slot), id(gone), sectors, now);
+        self.queue.release(id(gone));
+        self.note(Call::Absorbed { slot, gone, sectors }, Answer::None);
+    }
+
+    /// The request before this one in the elevator's order of sectors.
+    pub fn former(&mut self, at: Slot, now: u64) -> Option<Slot> {
+        self.neighbour(at, now, ElevatorQueue::former, Call::Former(at))
+    }
+
+    /// The request behind this one in the elevator's order of sectors.
+    pub fn latter(&mut self, at: Slot, now: u64) -> Option<Slot> {
+        self.neighbour(at, now, ElevatorQueue::latter, Call::Latter(at))
+    }
+
+    fn neighbour(
+        &mut self,
+        at: Slot,
+        now: u64,
+        ask: fn(&mut ElevatorQueue, RequestId, u64) -> Option<RequestId>,
+        call: Call,
+    ) -> Option<Slot> {
+        let now = self.enter(now);
+        if self.state(at) != RequestState::Sorted {
+            return None;
+        }
+        let found = ask(&mut self.queue, id(at), now).map(slot);
+        self.note(call, Answer::slot(found));
+        found
+    }
+
+    /// A context for a new task; 0, the shared one, when all are taken.
+    pub fn context_new(&mut self, ioprio: IoPrio) -> u32 {
+        let created = self.queue.contexts_mut().create(ioprio).index() as u32;
+        self.note(Call::ContextNew(ioprio), Answer::Number(created.into()));
+        created
+    }
+
+    /// A context's task is gone.
+    pub fn context_exit(&mut self, number: u32, now: u64) {
+        let now = self.enter(now);
+        self.queue.context_exit(context(number), now);
+        self.note(Call::ContextExit(number), Answer::None);
+    }
+
+    /// `from` now waits for `to`'s I/O, or for that of somebody unknown.
+    pub fn yield_to(&mut self, from: u32, to: Option<u32>, now: u64) {
+        let now = self.enter(now);
+        self.queue.yield_to(context(from), to.map(context), now);
+        self.note(Call::YieldTo(from, to), Answer::None);
+    }
+
+    /// The elevator's tunables.
+    pub fn tunables(&self) -> &'static [Tunable] {
+        self.tunables
+    }
+
+    /// A tunable's value as stored.
+    pub fn get(&mut self, index: usize) -> Option<u64> {
+        let name = self.tunables.get(index)?.name;
+        self.queue.elevator_mut().setting(name).map(|value| *value)
+    }
+
+    /// Set a tunable to a stored value that [`parse`] returned.
+    pub fn set(&mut self, index: usize, value: u64) {
+        let Some(tunable) = self.tunables.get(index) else { return };
+        let elevator = self.queue.elevator_mut();
+        if let Some(place) = elevator.setting(tunable.name) {
+            *place = value;
+            elevator.settings_changed();
+        }
+        self.note(Call::Set(index as u32, value), Answer::None);
+    }
+}
+
+fn as_bio(arrival: &Arrival, queue: &ElevatorQueue) -> Bio {
+    Bio {
+        cookie: 0,
+        op: arrival.op,
+        flags: arrival.flags,
+        sector: arrival.sector,
+        sectors: arrival.sectors,
+        segments: 1,
+        context: queue.contexts().known(context(arrival.context)),
+        ioprio: Some(arrival.ioprio),
+        group: None,
+    }
+}
+
+/// The tunables of an elevator under a profile; empty when there is no such elevator.
+pub fn tunables(elevator: &str, profile: &str) -> &'static [Tunable] {
+    elevator::find(elevator).map_or(&[], |descriptor| (descriptor.tunables)(profile))
+}
+
+/// A tunable's value as sysfs shows it.
+pub fn show(tunable: &Tunable, value: u64, out: &mut dyn core::fmt::Write) -> core::fmt::Result {
+    match tunable.unit {
+        Unit::Choice(words) => match words.get(value as usize) {
+            Some(word) => writeln!(out, "{word}"),
+            None => writeln!(out, "{value}"),
+        },
+        unit => writeln!(out, "{}", value / unit.scale()),
+    }
+}
+
+/// The value in `text` as it is stored.
+///
+/// # Errors
+/// What is wrong with it; [`explain`] says it in words.
+pub fn parse(tunable: &'static Tunable, text: &str) -> Result<u64, SetError> {
+    tunable.parse(text)
+}
+
+/// Why `text` is no value for `tunable`, naming what is allowed.
+pub fn explain(tunable: &Tunable, text: &str, out: &mut dyn core::fmt::Write) -> core::fmt::Result {
+    let text = text.trim();
+    if let Unit::Choice(words) = tunable.unit {
+        write!(out, "{}: '{text}' is none of:", tunable.name)?;
+        return words.iter().try_for_each(|word| write!(out, " {word}"));
+    }
+    let Tunable { name, min, max, unit, .. } = tunable;
+    let space = if unit.label().is_empty() { "" } else { " " };
+    write!(out, "{name}: '{text}' is not a number from {min} to {max}{space}{}", unit.label())
+}

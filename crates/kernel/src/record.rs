@@ -1,0 +1,292 @@
+//! The record of a queue: every call with its time and answer, in memory taken at construction.
+//!
+//! As text a record is a line about the queue and one line per call, written by [`Display`](core::fmt::Display) and read
+//! by [`parse_call`]: `1042300 insert read sync 2048+8 ctx=1 be4 -> 3`.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use fairlift_core::collections::Id;
+use fairlift_core::{Dispatch, Flags, IoPrio, Op};
+
+use crate::host::{Arrival, Slot};
+
+/// A call of [`crate::host::Host`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)] // each is the method of the same name
+pub enum Call {
+    Insert(Arrival),
+    InsertHead(Arrival),
+    Dispatch,
+    Complete(Slot),
+    TakeBack(Slot),
+    InsertAgain(Slot),
+    AllowMerge(Slot, Arrival),
+    FindFront(Arrival),
+    Grew { slot: Slot, front: bool, sector: u64, sectors: u32 },
+    Absorbed { slot: Slot, gone: Slot, sectors: u32 },
+    Former(Slot),
+    Latter(Slot),
+    ContextNew(IoPrio),
+    ContextExit(u32),
+    YieldTo(u32, Option<u32>),
+    Set(u32, u64),
+}
+
+/// What a call returned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// Nothing: the call has no result, or there was none.
+    None,
+    /// A slot or another number.
+    Number(u64),
+    /// Yes or no.
+    Flag(bool),
+    /// Dispatch: nothing to give away until this time.
+    Idle(u64),
+}
+
+impl Answer {
+    /// A slot, or that there is none.
+    pub fn slot(slot: Option<Slot>) -> Answer {
+        slot.map_or(Answer::None, |slot| Answer::Number(slot.into()))
+    }
+}
+
+impl From<Dispatch> for Answer {
+    fn from(dispatch: Dispatch) -> Answer {
+        match dispatch {
+            Dispatch::Issue(rq) => Answer::Number(rq.index() as u64),
+            Dispatch::Idle { until } => Answer::Idle(until),
+            Dispatch::Empty => Answer::None,
+        }
+    }
+}
+
+/// A call, when it was made, and what it returned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// When, nanoseconds.
+    pub now: u64,
+    /// What.
+    pub call: Call,
+    /// The result.
+    pub answer: Answer,
+}
+
+/// Entries up to a number fixed at construction; what comes later is counted.
+pub struct Recorder {
+    entries: Vec<Entry>,
+    entries_max: usize,
+    lost: u64,
+}
+
+impl Recorder {
+    /// A recorder for `entries_max` entries; with 0 it is off.
+    pub fn new(entries_max: usize) -> Recorder {
+        Recorder { entries: Vec::with_capacity(entries_max), entries_max, lost: 0 }
+    }
+
+    /// Does it record?
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.entries_max > 0
+    }
+
+    /// Keep an entry, or count it when there is no room: a record has no holes, it ends.
+    pub fn push(&mut self, now: u64, call: Call, answer: Answer) {
+        if self.entries.len() < self.entries_max {
+            self.entries.push(Entry { now, call, answer });
+        } else {
+            self.lost += 1;
+        }
+    }
+
+    /// The entries, first to last.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Calls made after the memory was full.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+/// The names of [`Op`] in a record.
+const OPS: &[(&str, Op)] =
+    &[("read", Op::Read), ("write", Op::Write), ("discard", Op::Discard), ("flush", Op::Flush)];
+
+/// The names of [`Flags`] in a record.
+pub(crate) const FLAGS: &[(&str, Flags)] = &[
+    ("sync", Flags::SYNC),
+    ("meta", Flags::META),
+    ("noidle", Flags::NOIDLE),
+    ("fua", Flags::FUA),
+    ("preflush", Flags::PREFLUSH),
+    ("readahead", Flags::READAHEAD),
+    ("nomerge", Flags::NOMERGE),
+];
+
+struct Prio(IoPrio);
+
+impl fmt::Display for Prio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            IoPrio::RealTime(level) => write!(f, "rt{level}"),
+            IoPrio::BestEffort(level) => write!(f, "be{level}"),
+            IoPrio::Idle => f.write_str("idle"),
+        }
+    }
+}
+
+impl fmt::Display for Arrival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(OPS.iter().find(|(_, op)| *op == self.op).map_or("read", |(name, _)| name))?;
+        for (name, flag) in FLAGS {
+            if self.flags.contains(*flag) {
+                write!(f, " {name}")?;
+            }
+        }
+        write!(f, " {}+{} ctx={} {}", self.sector, self.sectors, self.context, Prio(self.ioprio))
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Call::Insert(arrival) => write!(f, "insert {arrival}"),
+            Call::InsertHead(arrival) => write!(f, "insert-head {arrival}"),
+            Call::Dispatch => f.write_str("dispatch"),
+            Call::Complete(slot) => write!(f, "complete {slot}"),
+            Call::TakeBack(slot) => write!(f, "take-back {slot}"),
+            Call::InsertAgain(slot) => write!(f, "insert-again {slot}"),
+            Call::AllowMerge(slot, bio) => write!(f, "allow-merge {slot} {bio}"),
+            Call::FindFront(bio) => write!(f, "find-front {bio}"),
+            Call::Grew { slot, front, sector, sectors } => {
+                write!(f, "grew {slot} {} {sector}+{sectors}", if *front { "front" } else { "back" })
+            }
+            Call::Absorbed { slot, gone, sectors } => write!(f, "absorbed {slot} {gone} {sectors}"),
+            Call::Former(slot) => write!(f, "former {slot}"),
+            Call::Latter(slot) => write!(f, "latter {slot}"),
+            Call::ContextNew(ioprio) => write!(f, "context-new {}", Prio(*ioprio)),
+            Call::ContextExit(context) => write!(f, "context-exit {context}"),
+            Call::YieldTo(from, Some(to)) => write!(f, "yield {from} {to}"),
+            Call::YieldTo(from, None) => write!(f, "yield {from} -"),
+            Call::Set(index, value) => write!(f, "set {index} {value}"),
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Answer::None => f.write_str("-"),
+            Answer::Number(number) => write!(f, "{number}"),
+            Answer::Flag(flag) => f.write_str(if *flag { "yes" } else { "no" }),
+            Answer::Idle(until) => write!(f, "idle {until}"),
+        }
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} -> {}", self.now, self.call, self.answer)
+    }
+}
+
+/// An entry from its line; `None` when the line is none.
+pub fn parse_entry(line: &str) -> Option<Entry> {
+    let (left, answer) = line.split_once(" -> ")?;
+    let (now, call) = left.split_once(' ')?;
+    Some(Entry { now: now.parse().ok()?, call: parse_call(call)?, answer: parse_answer(answer)? })
+}
+
+fn parse_answer(text: &str) -> Option<Answer> {
+    match text {
+        "-" => Some(Answer::None),
+        "yes" => Some(Answer::Flag(true)),
+        "no" => Some(Answer::Flag(false)),
+        _ => match text.strip_prefix("idle ") {
+            Some(until) => Some(Answer::Idle(until.parse().ok()?)),
+            None => Some(Answer::Number(text.parse().ok()?)),
+        },
+    }
+}
+
+/// The words of a call, taken one after the other.
+struct Words<'a>(core::str::SplitWhitespace<'a>);
+
+impl<'a> Words<'a> {
+    fn word(&mut self) -> Option<&'a str> {
+        self.0.next()
+    }
+
+    fn number<T: core::str::FromStr>(&mut self) -> Option<T> {
+        self.word()?.parse().ok()
+    }
+
+    fn extent(&mut self) -> Option<(u64, u32)> {
+        extent(self.word()?)
+    }
+
+    fn ioprio(&mut self) -> Option<IoPrio> {
+        let word = self.word()?;
+        match word.split_at_checked(2)? {
+            ("rt", level) => Some(IoPrio::RealTime(level.parse().ok()?)),
+            ("be", level) => Some(IoPrio::BestEffort(level.parse().ok()?)),
+            _ => (word == "idle").then_some(IoPrio::Idle),
+        }
+    }
+
+    fn arrival(&mut self) -> Option<Arrival> {
+        let name = self.word()?;
+        let (_, op) = OPS.iter().find(|(n, _)| *n == name)?;
+        let mut flags = Flags::NONE;
+        let (sector, sectors) = loop {
+            let word = self.word()?;
+            match FLAGS.iter().find(|(n, _)| *n == word) {
+                Some((_, flag)) => flags.insert(*flag),
+                None => break extent(word)?,
+            }
+        };
+        let context = self.word()?.strip_prefix("ctx=")?.parse().ok()?;
+        Some(Arrival { op: *op, flags, sector, sectors, context, ioprio: self.ioprio()? })
+    }
+}
+
+fn extent(word: &str) -> Option<(u64, u32)> {
+    let (sector, sectors) = word.split_once('+')?;
+    Some((sector.parse().ok()?, sectors.parse().ok()?))
+}
+
+/// A call from its words; `None` when they name none.
+pub fn parse_call(text: &str) -> Option<Call> {
+    let mut words = Words(text.split_whitespace());
+    Some(match words.word()? {
+        "insert" => Call::Insert(words.arrival()?),
+        "insert-head" => Call::InsertHead(words.arrival()?),
+        "dispatch" => Call::Dispatch,
+        "complete" => Call::Complete(words.number()?),
+        "take-back" => Call::TakeBack(words.number()?),
+        "insert-again" => Call::InsertAgain(words.number()?),
+        "allow-merge" => Call::AllowMerge(words.number()?, words.arrival()?),
+        "find-front" => Call::FindFront(words.arrival()?),
+        "grew" => {
+            let slot = words.number()?;
+            let front = words.word()? == "front";
+            let (sector, sectors) = words.extent()?;
+            Call::Grew { slot, front, sector, sectors }
+        }
+        "absorbed" => {
+            Call::Absorbed { slot: words.number()?, gone: words.number()?, sectors: words.number()? }
+        }
+        "former" => Call::Former(words.number()?),
+        "latter" => Call::Latter(words.number()?),
+        "context-new" => Call::ContextNew(words.ioprio()?),
+        "context-exit" => Call::ContextExit(words.number()?),
+        "yield" => Call::YieldTo(words.number()?, words.number()),
+        "set" => Call::Set(words.number()?, words.number()?),
+        _ => return None,
+    })
+}

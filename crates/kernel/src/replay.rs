@@ -1,0 +1,135 @@
+//! Does the core decide in the lab as it did in the kernel? Feeds a record, as text, to a fresh queue and compares every
+//! answer.
+
+use core::fmt;
+
+use fairlift_core::elevator;
+
+use crate::host::{Host, Setup};
+use crate::record::{Answer, Call, Entry, parse_entry};
+
+/// The first word of a record, with the version of its format.
+const MAGIC: &str = "fairlift-record-1";
+
+/// The line about a queue with which its record begins.
+pub struct Header<'a>(pub &'a Setup);
+
+impl fmt::Display for Header<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Setup { elevator, profile, requests_max, contexts_max, rotational, .. } = self.0;
+        let profile = if profile.is_empty() { "-" } else { profile };
+        let rotational = u8::from(*rotational);
+        write!(
+            f,
+            "{MAGIC} elevator={elevator} profile={profile} requests={requests_max} contexts={contexts_max} \
+             rotational={rotational}"
+        )
+    }
+}
+
+fn parse_header(line: &str) -> Option<Setup> {
+    let mut words = line.split_whitespace();
+    (words.next()? == MAGIC).then_some(())?;
+    let mut value = |key: &str| words.next()?.strip_prefix(key)?.strip_prefix('=');
+    let descriptor = elevator::find(value("elevator")?)?;
+    let profile = value("profile")?;
+    Some(Setup {
+        elevator: descriptor.name,
+        profile: descriptor.profiles.iter().find(|p| **p == profile).copied().unwrap_or(""),
+        requests_max: value("requests")?.parse().ok()?,
+        contexts_max: value("contexts")?.parse().ok()?,
+        records_max: 0,
+        rotational: value("rotational")? == "1",
+    })
+}
+
+/// What a replay went through without a difference.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Agreement {
+    /// Calls.
+    pub calls: u64,
+    /// Of these, questions for the next request.
+    pub decisions: u64,
+    /// Of these, requests given to the device.
+    pub issued: u64,
+    /// Of these, times it waited although something was queued.
+    pub idled: u64,
+}
+
+/// Why a record was not replayed to its end. Lines count from 1.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Disagreement {
+    /// The first line is not a record's.
+    NoRecord,
+    /// This line is no call.
+    NoCall(usize),
+    /// The core answered differently.
+    Differs {
+        /// The line.
+        line: usize,
+        /// What was recorded.
+        recorded: Entry,
+        /// The answer now.
+        now: Answer,
+    },
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Disagreement::NoRecord => write!(f, "line 1: a record starts with '{MAGIC} elevator=...'"),
+            Disagreement::NoCall(line) => write!(f, "line {line}: not a call of the core"),
+            Disagreement::Differs { line, recorded, now } => {
+                write!(f, "line {line}: the kernel recorded '{recorded}', the core now answers '{now}'")
+            }
+        }
+    }
+}
+
+/// Feed a record to a fresh queue.
+///
+/// # Errors
+/// The first line that is none, or where the core answers differently.
+pub fn replay(text: &str) -> Result<Agreement, Disagreement> {
+    let mut lines = text.lines();
+    let setup = lines.next().and_then(parse_header).ok_or(Disagreement::NoRecord)?;
+    let mut host = Host::new(setup).ok_or(Disagreement::NoRecord)?;
+    let mut seen = Agreement::default();
+    for (index, line) in lines.enumerate() {
+        let recorded = parse_entry(line).ok_or(Disagreement::NoCall(index + 2))?;
+        let now = answer(&mut host, recorded.now, recorded.call);
+        if now != recorded.answer {
+            return Err(Disagreement::Differs { line: index + 2, recorded, now });
+        }
+        seen.calls += 1;
+        if recorded.call == Call::Dispatch {
+            seen.decisions += 1;
+            seen.issued += u64::from(matches!(now, Answer::Number(_)));
+            seen.idled += u64::from(matches!(now, Answer::Idle(_)));
+        }
+    }
+    Ok(seen)
+}
+
+/// Make one call.
+fn answer(host: &mut Host, now: u64, call: Call) -> Answer {
+    match call {
+        Call::Insert(arrival) => return Answer::slot(host.insert(&arrival, now)),
+        Call::InsertHead(arrival) => return Answer::slot(host.insert_head(&arrival, now)),
+        Call::Dispatch => return host.dispatch(now).into(),
+        Call::AllowMerge(slot, bio) => return Answer::Flag(host.allow_merge(slot, &bio, now)),
+        Call::FindFront(bio) => return Answer::slot(host.find_front(&bio, now)),
+        Call::Former(slot) => return Answer::slot(host.former(slot, now)),
+        Call::Latter(slot) => return Answer::slot(host.latter(slot, now)),
+        Call::ContextNew(ioprio) => return Answer::Number(host.context_new(ioprio).into()),
+        Call::Complete(slot) => host.complete(slot, now),
+        Call::TakeBack(slot) => host.take_back(slot, now),
+        Call::InsertAgain(slot) => host.insert_again(slot),
+        Call::Grew { slot, front, sector, sectors } => host.grew(slot, front, sector, sectors, now),
+        Call::Absorbed { slot, gone, sectors } => host.absorbed(slot, gone, sectors, now),
+        Call::ContextExit(context) => host.context_exit(context, now),
+        Call::YieldTo(from, to) => host.yield_to(from, to, now),
+        Call::Set(index, value) => host.set(index as usize, value),
+    }
+    Answer::None
+}

@@ -1,0 +1,55 @@
+//! What a queue takes per request and per context stays below what the module reserves (`FL_BYTES_PER_*` in
+//! `kernel/src/elevator.c`), so that making one cannot run out of memory half-way.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use fairlift_kernel::host::{Host, Setup};
+
+struct Counting;
+
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        TAKEN.fetch_add(layout.size(), Relaxed);
+        // SAFETY: the caller's promises are the ones it asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are the ones it asks for.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn bytes(elevator: &'static str, requests_max: u32, contexts_max: u32, records_max: u32) -> usize {
+    let before = TAKEN.load(Relaxed);
+    let setup =
+        Setup { elevator, profile: "2.6.37", requests_max, contexts_max, records_max, rotational: true };
+    drop(Host::new(setup).unwrap());
+    TAKEN.load(Relaxed) - before
+}
+
+fn reserved(name: &str) -> usize {
+    let shim = include_str!("../../../kernel/src/elevator.c");
+    let line = shim.lines().find(|l| l.starts_with(&format!("#define {name}\t"))).unwrap();
+    line.split_whitespace().last().unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_module_reserves_enough() {
+    for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
+        let base = bytes(elevator, 1_000, 100, 0);
+        let request = (bytes(elevator, 11_000, 100, 0) - base).div_ceil(10_000);
+        let context = (bytes(elevator, 1_000, 1_100, 0) - base).div_ceil(1_000);
+        let record = (bytes(elevator, 1_000, 100, 10_000) - base).div_ceil(10_000);
+        assert!(request <= reserved("FL_BYTES_PER_REQUEST"), "{elevator}: {request} per request");
+        assert!(context <= reserved("FL_BYTES_PER_CONTEXT"), "{elevator}: {context} per context");
+        assert!(record <= reserved("FL_BYTES_PER_RECORD"), "{elevator}: {record} per record");
+    }
+}

@@ -1,0 +1,59 @@
+# What the scripts of this folder share; read by them, with $here set to the folder.
+# shellcheck shell=sh
+
+top=$(cd "$here/.." && pwd)
+# Everything made here: below cargo's target directory, which is ignored.
+out=${CARGO_TARGET_DIR:-$top/target}/kernel-module
+
+die() {
+    echo "$(basename "$0"): $*" >&2
+    exit 2
+}
+
+# The kernel to build for: $KERNEL, else the running one, else the newest with headers.
+kernel_release() {
+    if [ -n "${KERNEL:-}" ]; then
+        echo "$KERNEL"
+    elif [ -e "/lib/modules/$(uname -r)/build" ]; then
+        uname -r
+    else
+        for build in /lib/modules/*/build; do
+            [ -e "$build" ] && basename "$(dirname "$build")"
+        done | sort -V | tail -n 1
+    fi
+}
+
+# Install Debian packages as root, else say which are missing.
+packages() {
+    missing=""
+    for package in "$@"; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+    done
+    [ -z "$missing" ] && return 0
+    command -v apt-get >/dev/null 2>&1 || die "needs what Debian has in the packages:$missing"
+    [ "$(id -u)" = 0 ] || die "please install:$missing"
+    echo "installing:$missing" >&2
+    apt-get update -qq
+    # shellcheck disable=SC2086 # a list of packages
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 ||
+        die "cannot install:$missing"
+}
+
+# A compiler with the sources of core and alloc, which the module builds anew with the kernel's code model; empty if none.
+rustc_with_sources() {
+    for rustc in "${RUSTC:-}" rustc /usr/bin/rustc; do
+        [ -n "$rustc" ] && command -v "$rustc" >/dev/null 2>&1 || continue
+        if [ -e "$("$rustc" --print sysroot)/lib/rustlib/src/rust/library/core" ]; then
+            echo "$rustc"
+            return
+        fi
+    done
+}
+
+# The archive in Debian's installed source package of this kernel; empty if there is none of the very same version.
+installed_source() {
+    package=linux-source-$(echo "$1" | cut -d. -f1,2)
+    headers_version=$(dpkg-query -W -f '${Version}' "linux-headers-$1" 2>/dev/null) || return 0
+    source_version=$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null) || return 0
+    [ "$source_version" != "$headers_version" ] || echo "/usr/src/$package.tar.xz"
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * io contexts: one of the core's per task and disk, from the task's first
+ * request to its exit, kept in the block layer's icq.
+ */
+#include "shim.h"
+
+/* noop and deadline do not ask whose a request is; looking it up would cost them a lock per request. */
+bool fl_wants_contexts(u32 elevator)
+{
+	return elevator == FAIRLIFT_ANTICIPATORY || elevator == FAIRLIFT_CFQ;
+}
+
+/* Class and level as the core wants them. */
+u8 fl_ioprio(unsigned short ioprio)
+{
+	return IOPRIO_PRIO_CLASS(ioprio) << 4 | IOPRIO_PRIO_LEVEL(ioprio);
+}
+
+/* Called with the io context's and the queue's lock held. */
+void fl_init_icq(struct io_cq *icq)
+{
+	struct fl_queue *fq = fl_queue_of(icq->q);
+	struct fl_icq *ours = container_of(icq, struct fl_icq, icq);
+
+	spin_lock(&fq->lock);
+	WRITE_ONCE(ours->context, fairlift_context_new(fq->core, fl_ioprio(icq->ioc->ioprio)));
+	spin_unlock(&fq->lock);
+}
+
+/* Called with the io context's lock held, when its last task exits or the elevator goes. */
+void fl_exit_icq(struct io_cq *icq)
+{
+	struct fl_queue *fq = fl_queue_of(icq->q);
+	struct fl_icq *ours = container_of(icq, struct fl_icq, icq);
+	unsigned long flags;
+
+	spin_lock_irqsave(&fq->lock, flags);
+	fairlift_context_exit(fq->core, ours->context, ktime_get_ns());
+	WRITE_ONCE(ours->context, 0);
+	spin_unlock_irqrestore(&fq->lock, flags);
+}
+
+u32 fl_context_of(struct io_cq *icq)
+{
+	return icq ? READ_ONCE(container_of(icq, struct fl_icq, icq)->context) : 0;
+}
+
+/* Of the running task; 0 if it has none yet. Must not be called under fq->lock. */
+u32 fl_current_context(struct fl_queue *fq)
+{
+	unsigned long flags;
+	u32 context = 0;
+
+	if (!fl_wants_contexts(fq->elevator) || !current->io_context)
+		return 0;
+	spin_lock_irqsave(&fq->q->queue_lock, flags);
+	context = fl_context_of(ioc_lookup_icq(fq->q));
+	spin_unlock_irqrestore(&fq->q->queue_lock, flags);
+	return context;
+}

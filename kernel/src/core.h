@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The C interface of the core (crates/kernel/src/abi.rs). All calls for one
+ * queue are made under that queue's lock, except fairlift_new/free and those
+ * without a queue.
+ */
+#ifndef FAIRLIFT_CORE_H
+#define FAIRLIFT_CORE_H
+
+#include <linux/types.h>
+
+struct fairlift_core;
+
+#define FAIRLIFT_NO_SLOT	((u32)-1)
+#define FAIRLIFT_IDLE		((u32)-2)
+#define FAIRLIFT_UNKNOWN	((u32)-1)
+
+enum fairlift_elevator {
+	FAIRLIFT_NOOP,
+	FAIRLIFT_DEADLINE,
+	FAIRLIFT_ANTICIPATORY,
+	FAIRLIFT_CFQ,
+	FAIRLIFT_ELEVATORS,
+};
+
+struct fairlift_setup {
+	u32 elevator;		/* enum fairlift_elevator */
+	u32 profile;
+	u32 requests_max;
+	u32 contexts_max;
+	u32 records_max;
+	u32 rotational;
+};
+
+enum {
+	FAIRLIFT_SYNC		= 1 << 0,
+	FAIRLIFT_META		= 1 << 1,
+	FAIRLIFT_NOIDLE		= 1 << 2,
+	FAIRLIFT_FUA		= 1 << 3,
+	FAIRLIFT_PREFLUSH	= 1 << 4,
+	FAIRLIFT_READAHEAD	= 1 << 5,
+	FAIRLIFT_NOMERGE	= 1 << 6,
+};
+
+enum {
+	FAIRLIFT_READ,
+	FAIRLIFT_WRITE,
+	FAIRLIFT_DISCARD,
+};
+
+struct fairlift_arrival {
+	u64 sector;
+	u32 sectors;
+	u32 context;
+	u16 flags;
+	u8 op;
+	u8 ioprio;		/* class << 4 | level */
+};
+
+struct fairlift_state {
+	u32 queued;
+	u32 in_flight[2];	/* async, sync */
+	u32 requests;
+	u32 contexts;
+	u32 record_lines;
+	u64 record_lost;
+};
+
+static_assert(sizeof(struct fairlift_setup) == 24);
+static_assert(sizeof(struct fairlift_arrival) == 24);
+static_assert(sizeof(struct fairlift_state) == 32);
+
+struct fairlift_core *fairlift_new(const struct fairlift_setup *setup);
+void fairlift_free(struct fairlift_core *core);
+
+u32 fairlift_insert(struct fairlift_core *core, const struct fairlift_arrival *arrival, u64 now);
+u32 fairlift_insert_head(struct fairlift_core *core, const struct fairlift_arrival *arrival, u64 now);
+u32 fairlift_dispatch(struct fairlift_core *core, u64 now, u64 *until);
+void fairlift_complete(struct fairlift_core *core, u32 slot, u64 now);
+void fairlift_take_back(struct fairlift_core *core, u32 slot, u64 now);
+void fairlift_insert_again(struct fairlift_core *core, u32 slot);
+
+bool fairlift_allow_merge(struct fairlift_core *core, u32 slot, const struct fairlift_arrival *bio, u64 now);
+u32 fairlift_find_front(struct fairlift_core *core, const struct fairlift_arrival *bio, u64 now);
+void fairlift_grew(struct fairlift_core *core, u32 slot, bool front, u64 sector, u32 sectors, u64 now);
+void fairlift_absorbed(struct fairlift_core *core, u32 slot, u32 gone, u32 sectors, u64 now);
+u32 fairlift_former(struct fairlift_core *core, u32 slot, u64 now);
+u32 fairlift_latter(struct fairlift_core *core, u32 slot, u64 now);
+
+u32 fairlift_context_new(struct fairlift_core *core, u8 ioprio);
+void fairlift_context_exit(struct fairlift_core *core, u32 context, u64 now);
+void fairlift_yield(struct fairlift_core *core, u32 from, u32 to, u64 now);
+
+void fairlift_state(struct fairlift_core *core, struct fairlift_state *state);
+int fairlift_record_line(struct fairlift_core *core, u32 index, char *buffer, size_t size);
+
+int fairlift_profile_name(u32 elevator, u32 index, char *buffer, size_t size);
+int fairlift_tunable_name(u32 elevator, u32 profile, u32 index, char *buffer, size_t size);
+int fairlift_tunable_parse(u32 elevator, u32 profile, u32 index, const char *value, size_t length,
+			   u64 *parsed, char *reason, size_t size);
+int fairlift_tunable_show(struct fairlift_core *core, u32 index, char *buffer, size_t size);
+void fairlift_tunable_set(struct fairlift_core *core, u32 index, u64 value);
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /sys/kernel/debug/block/DISK/sched/: state (what the queue holds) and record
+ * (every call of the core with its answer, from the elevator's start; the
+ * module parameter "record" says how many).
+ */
+#include <linux/seq_file.h>
+
+#include "shim.h"
+
+static int fl_state_show(void *data, struct seq_file *m)
+{
+	struct fl_queue *fq = fl_queue_of(data);
+	struct fairlift_state state;
+	unsigned int queued, in_flight;
+	u64 overflowed, vanished;
+	bool withheld;
+
+	spin_lock_irq(&fq->lock);
+	fairlift_state(fq->core, &state);
+	queued = fq->queued;
+	in_flight = fq->in_flight;
+	overflowed = fq->overflowed;
+	vanished = fq->vanished;
+	withheld = fq->withheld;
+	spin_unlock_irq(&fq->lock);
+
+	seq_printf(m, "queued %u\nin_flight %u\nwithheld %d\n", queued, in_flight, withheld);
+	seq_printf(m, "core: queued %u, in flight %u async + %u sync, requests %u of %u, contexts %u\n",
+		   state.queued, state.in_flight[0], state.in_flight[1], state.requests,
+		   fq->requests_max, state.contexts);
+	seq_printf(m, "overflowed %llu\nvanished %llu\nrecord_lost %llu\n", overflowed, vanished,
+		   state.record_lost);
+	return 0;
+}
+
+static void *fl_record_at(struct seq_file *m, loff_t *pos)
+{
+	struct fl_queue *fq = fl_queue_of(m->private);
+	struct fairlift_state state;
+
+	spin_lock_irq(&fq->lock);
+	fairlift_state(fq->core, &state);
+	spin_unlock_irq(&fq->lock);
+	return *pos < state.record_lines ? (void *)(uintptr_t)(*pos + 1) : NULL;
+}
+
+static void *fl_record_next(struct seq_file *m, void *at, loff_t *pos)
+{
+	++*pos;
+	return fl_record_at(m, pos);
+}
+
+static void fl_record_stop(struct seq_file *m, void *at)
+{
+}
+
+static int fl_record_show(struct seq_file *m, void *at)
+{
+	struct fl_queue *fq = fl_queue_of(m->private);
+	char line[200];
+
+	spin_lock_irq(&fq->lock);
+	fairlift_record_line(fq->core, (uintptr_t)at - 1, line, sizeof(line));
+	spin_unlock_irq(&fq->lock);
+	seq_puts(m, line);
+	return 0;
+}
+
+static const struct seq_operations fl_record_ops = {
+	.start	= fl_record_at,
+	.next	= fl_record_next,
+	.stop	= fl_record_stop,
+	.show	= fl_record_show,
+};
+
+const struct blk_mq_debugfs_attr fl_debugfs_attrs[] = {
+	{ "state", 0400, fl_state_show },
+	{ "record", 0400, .seq_ops = &fl_record_ops },
+	{},
+};

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The elevator's hooks, in the order a request meets them. The core decides;
+ * here its answers become what blk-mq expects.
+ */
+#include <linux/sbitmap.h>
+
+#include "shim.h"
+
+static enum hrtimer_restart fl_timer(struct hrtimer *timer);
+
+/*
+ * Bytes the core takes for a request and for a context, rounded up: what
+ * crates/kernel/tests/memory.rs measures for the largest elevator.
+ */
+#define FL_BYTES_PER_REQUEST	320
+#define FL_BYTES_PER_CONTEXT	1024
+#define FL_BYTES_PER_RECORD	96
+
+/* Every scheduler tag there can be, up to the module's limit: nr_requests may grow to MAX_SCHED_RQ per hardware queue. */
+static u32 fl_slots_wanted(struct request_queue *q)
+{
+	u32 tags = MAX_SCHED_RQ;
+
+	if (!blk_mq_is_shared_tags(q->tag_set->flags))
+		tags *= max(q->nr_hw_queues, 1u);
+	return clamp(tags, 1u, max(fl_requests_max, 1u));
+}
+
+static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
+{
+	struct fairlift_setup setup = {
+		.elevator = elevator,
+		.profile = fl_profile(elevator),
+		.requests_max = fl_slots_wanted(q),
+		.contexts_max = fl_wants_contexts(elevator) ? fl_contexts_max : 0,
+		.records_max = READ_ONCE(fl_record),
+		.rotational = !blk_queue_nonrot(q),
+	};
+	size_t bytes = FL_BYTES_PER_REQUEST * (size_t)setup.requests_max +
+		       FL_BYTES_PER_CONTEXT * (size_t)setup.contexts_max +
+		       FL_BYTES_PER_RECORD * (size_t)setup.records_max;
+	struct fl_queue *fq;
+
+	if (!fl_memory_suffices(bytes))
+		return NULL;
+	fq = kzalloc_node(sizeof(*fq), GFP_NOIO, q->node);
+	if (!fq)
+		return NULL;
+	fq->slots = kvcalloc(setup.requests_max, sizeof(*fq->slots), GFP_NOIO);
+	fq->core = fq->slots ? fairlift_new(&setup) : NULL;
+	if (!fq->core) {
+		kvfree(fq->slots);
+		kfree(fq);
+		return NULL;
+	}
+	fq->q = q;
+	fq->elevator = elevator;
+	fq->profile = setup.profile;
+	fq->requests_max = setup.requests_max;
+	spin_lock_init(&fq->lock);
+	INIT_LIST_HEAD(&fq->waiting);
+	hrtimer_init(&fq->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	fq->timer.function = fl_timer;
+	return fq;
+}
+
+static int fl_init_sched(struct request_queue *q, struct elevator_type *type)
+{
+	struct elevator_queue *eq = elevator_alloc(q, type);
+	struct fl_queue *fq;
+
+	if (!eq)
+		return -ENOMEM;
+	fq = fl_queue_alloc(q, fl_elevator_number(type));
+	if (!fq) {
+		pr_warn("fairlift: no memory for %s\n", type->elevator_name);
+		kobject_put(&eq->kobj);
+		return -ENOMEM;
+	}
+	eq->elevator_data = fq;
+	q->elevator = eq;
+	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, q);
+	/* CFQ shares out the disk's time for writes as well; what throttles them above would work against it. */
+	if (fq->elevator == FAIRLIFT_CFQ) {
+		set_bit(ELEVATOR_FLAG_DISABLE_WBT, &eq->flags);
+		wbt_disable_default(q->disk);
+	}
+	return 0;
+}
+
+/* The queue is frozen: no request is left. */
+static void fl_exit_sched(struct elevator_queue *eq)
+{
+	struct fl_queue *fq = eq->elevator_data;
+
+	hrtimer_cancel(&fq->timer);
+	WARN_ON_ONCE(fq->queued || fq->in_flight || !list_empty(&fq->waiting));
+	if (fq->elevator == FAIRLIFT_CFQ) {
+		clear_bit(ELEVATOR_FLAG_DISABLE_WBT, &eq->flags);
+		wbt_enable_default(fq->q->disk);
+	}
+	fairlift_free(fq->core);
+	kvfree(fq->slots);
+	kfree(fq);
+}
+
+/* A quarter of the tags is kept for those somebody waits for: writeback alone must not take all. */
+static void fl_depth_updated(struct blk_mq_hw_ctx *hctx)
+{
+	struct fl_queue *fq = fl_queue_of(hctx->queue);
+
+	fq->async_depth = max(hctx->queue->nr_requests * 3 / 4, 1ul);
+	sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);
+}
+
+static int fl_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
+{
+	fl_depth_updated(hctx);
+	return 0;
+}
+
+static void fl_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
+{
+	if (!op_is_sync(opf))
+		data->shallow_depth = READ_ONCE(fl_queue_of(data->q)->async_depth);
+}
+
+static void fl_prepare_request(struct request *rq)
+{
+	struct fl_queue *fq = fl_queue_of(rq->q);
+
+	rq->elv.icq = fl_wants_contexts(fq->elevator) ? ioc_find_get_icq(rq->q) : NULL;
+	rq->elv.priv[0] = NULL;
+	fl_set_place(rq, FL_OUTSIDE);
+}
+
+/* Let bios and requests be merged into rq. Discards of several ranges grow without a word to the elevator: not these. */
+static void fl_remember_merge(struct request_queue *q, struct request *rq)
+{
+	if (!rq_mergeable(rq) || blk_discard_mergable(rq))
+		return;
+	elv_rqhash_add(q, rq);
+	if (!q->last_merge)
+		q->last_merge = rq;
+}
+
+void fl_forget_merge(struct request_queue *q, struct request *rq)
+{
+	elv_rqhash_del(q, rq);
+	if (q->last_merge == rq)
+		q->last_merge = NULL;
+}
+
+/* Hand rq to the core; false when it has no slot. */
+static bool fl_hand_over(struct fl_queue *fq, struct request *rq, bool at_head, u64 now)
+{
+	struct fairlift_arrival arrival;
+	u32 slot;
+
+	fl_describe_request(rq, &arrival);
+	slot = at_head ? fairlift_insert_head(fq->core, &arrival, now) : fairlift_insert(fq->core, &arrival, now);
+	if (slot == FAIRLIFT_NO_SLOT)
+		return false;
+	fq->slots[slot] = rq;
+	fl_set_slot(rq, slot);
+	fl_set_place(rq, FL_QUEUED);
+	if (!at_head)
+		fl_remember_merge(fq->q, rq);
+	return true;
+}
+
+static void fl_insert(struct fl_queue *fq, struct request *rq, bool at_head, u64 now)
+{
+	if (fl_place(rq) == FL_TAKEN_BACK) {
+		fairlift_insert_again(fq->core, fl_slot(rq));
+		fl_set_place(rq, FL_QUEUED);
+		fq->in_flight--;
+	} else if (!list_empty(&fq->waiting) || !fl_hand_over(fq, rq, at_head, now)) {
+		fq->overflowed++;
+		fl_set_place(rq, FL_WAITING);
+		if (at_head)
+			list_add(&rq->queuelist, &fq->waiting);
+		else
+			list_add_tail(&rq->queuelist, &fq->waiting);
+	}
+	WRITE_ONCE(fq->queued, fq->queued + 1);
+	WRITE_ONCE(fq->withheld, false);
+}
+
+static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, blk_insert_t flags)
+{
+	struct request_queue *q = hctx->queue;
+	struct fl_queue *fq = fl_queue_of(q);
+	bool at_head = flags & BLK_MQ_INSERT_AT_HEAD;
+	struct request *rq, *next;
+	LIST_HEAD(merged);
+
+	spin_lock_irq(&fq->lock);
+	list_for_each_entry_safe(rq, next, list, queuelist) {
+		list_del_init(&rq->queuelist);
+		if (fl_place(rq) == FL_OUTSIDE && blk_mq_sched_try_insert_merge(q, rq, &merged))
+			continue;
+		fl_insert(fq, rq, at_head, ktime_get_ns());
+	}
+	spin_unlock_irq(&fq->lock);
+
+	list_for_each_entry_safe(rq, next, &merged, queuelist) {
+		list_del_init(&rq->queuelist);
+		blk_mq_free_request(rq);
+	}
+}
+
+/* Without a look at the lock: blk-mq asks often, and asks again after every insert, completion and timer. */
+static bool fl_has_work(struct blk_mq_hw_ctx *hctx)
+{
+	struct fl_queue *fq = fl_queue_of(hctx->queue);
+
+	return READ_ONCE(fq->queued) && !READ_ONCE(fq->withheld);
+}
+
+/* Requests for which there was no slot, while there are some now. */
+static void fl_refill(struct fl_queue *fq, u64 now)
+{
+	while (!list_empty(&fq->waiting)) {
+		struct request *rq = list_first_entry(&fq->waiting, struct request, queuelist);
+
+		if (!fl_hand_over(fq, rq, false, now))
+			return;
+		list_del_init(&rq->queuelist);
+	}
+}
+
+/*
+ * The core wants to wait, for a time or for a completion. Until then blk-mq
+ * need not ask; it would every 3 ms. An answer that waits for nothing (the
+ * core promises that there is none) is left to these 3 ms.
+ */
+static void fl_withhold(struct fl_queue *fq, u32 answer, u64 until)
+{
+	if (answer == FAIRLIFT_IDLE)
+		hrtimer_start(&fq->timer, ns_to_ktime(until), HRTIMER_MODE_ABS);
+	if (fq->queued && (answer == FAIRLIFT_IDLE || fq->in_flight))
+		WRITE_ONCE(fq->withheld, true);
+}
+
+/* The request the core gives away; NULL if it waits or has none. */
+static struct request *fl_next(struct fl_queue *fq, u64 now)
+{
+	u64 until = 0;
+	u32 slot;
+
+	for (;;) {
+		slot = fairlift_dispatch(fq->core, now, &until);
+		if (slot >= fq->requests_max) {
+			fl_withhold(fq, slot, until);
+			return NULL;
+		}
+		if (fq->slots[slot])
+			return fq->slots[slot];
+		/* It was freed while queued (see fl_finish_request): done at once. */
+		fairlift_complete(fq->core, slot, now);
+	}
+}
+
+static struct request *fl_dispatch_request(struct blk_mq_hw_ctx *hctx)
+{
+	struct request_queue *q = hctx->queue;
+	struct fl_queue *fq = fl_queue_of(q);
+	struct request *rq;
+
+	spin_lock_irq(&fq->lock);
+	rq = fl_next(fq, ktime_get_ns());
+	if (rq) {
+		fl_forget_merge(q, rq);
+		fl_set_place(rq, FL_ISSUED);
+		WRITE_ONCE(fq->queued, fq->queued - 1);
+		fq->in_flight++;
+		rq->rq_flags |= RQF_STARTED;
+	}
+	spin_unlock_irq(&fq->lock);
+	return rq;
+}
+
+/* Something happened that may change the core's mind: does anything wait for that? Under the lock. */
+static bool fl_wake(struct fl_queue *fq)
+{
+	bool waits = fq->withheld && fq->queued;
+
+	WRITE_ONCE(fq->withheld, false);
+	return waits;
+}
+
+static enum hrtimer_restart fl_timer(struct hrtimer *timer)
+{
+	struct fl_queue *fq = container_of(timer, struct fl_queue, timer);
+	unsigned long flags;
+	bool waits;
+
+	spin_lock_irqsave(&fq->lock, flags);
+	waits = fl_wake(fq);
+	spin_unlock_irqrestore(&fq->lock, flags);
+	if (waits)
+		blk_mq_run_hw_queues(fq->q, true);
+	return HRTIMER_NORESTART;
+}
+
+/* Its slot is free again; under the lock. */
+static void fl_done(struct fl_queue *fq, struct request *rq, u64 now)
+{
+	fq->slots[fl_slot(rq)] = NULL;
+	fairlift_complete(fq->core, fl_slot(rq), now);
+	fl_set_place(rq, FL_OUTSIDE);
+	fq->in_flight--;
+	fl_refill(fq, now);
+}
+
+/* Also called for requests that were never inserted: an empty flush. */
+static void fl_completed_request(struct request *rq, u64 now)
+{
+	struct fl_queue *fq = fl_queue_of(rq->q);
+	unsigned long flags;
+	bool waits = false;
+
+	if (fl_place(rq) == FL_OUTSIDE)
+		return;
+	spin_lock_irqsave(&fq->lock, flags);
+	if (fl_place(rq) == FL_ISSUED || fl_place(rq) == FL_TAKEN_BACK) {
+		fl_done(fq, rq, ktime_get_ns());
+		waits = fl_wake(fq);
+	}
+	spin_unlock_irqrestore(&fq->lock, flags);
+	if (waits)
+		blk_mq_run_hw_queues(fq->q, true);
+}
+
+/* It comes back by an insert at the head, or goes to the device past us. */
+static void fl_requeue_request(struct request *rq)
+{
+	struct fl_queue *fq = fl_queue_of(rq->q);
+	unsigned long flags;
+
+	spin_lock_irqsave(&fq->lock, flags);
+	if (fl_place(rq) == FL_ISSUED) {
+		fairlift_take_back(fq->core, fl_slot(rq), ktime_get_ns());
+		fl_set_place(rq, FL_TAKEN_BACK);
+	}
+	spin_unlock_irqrestore(&fq->lock, flags);
+}
+
+/*
+ * A request that ends while it is queued has no business to: the block layer
+ * frees only what it took out. Should it do so nevertheless, the core must not
+ * hand out a dead request: the slot is left empty, and passed over.
+ */
+static void fl_vanish(struct fl_queue *fq, struct request *rq)
+{
+	fq->vanished++;
+	WRITE_ONCE(fq->queued, fq->queued - 1);
+	if (fl_place(rq) == FL_WAITING) {
+		list_del_init(&rq->queuelist);
+		return;
+	}
+	fl_forget_merge(fq->q, rq);
+	fq->slots[fl_slot(rq)] = NULL;
+}
+
+/* The only hook every request passes, dispatched or not. */
+static void fl_finish_request(struct request *rq)
+{
+	struct fl_queue *fq = fl_queue_of(rq->q);
+	unsigned long flags;
+
+	if (fl_place(rq) != FL_OUTSIDE) {
+		spin_lock_irqsave(&fq->lock, flags);
+		if (fl_place(rq) == FL_ISSUED || fl_place(rq) == FL_TAKEN_BACK)
+			fl_done(fq, rq, ktime_get_ns());
+		else
+			fl_vanish(fq, rq);
+		fl_set_place(rq, FL_OUTSIDE);
+		spin_unlock_irqrestore(&fq->lock, flags);
+	}
+	if (rq->elv.icq) {
+		put_io_context(rq->elv.icq->ioc);
+		rq->elv.icq = NULL;
+	}
+}
+
+const struct elevator_mq_ops fl_ops = {
+	.init_sched		= fl_init_sched,
+	.exit_sched		= fl_exit_sched,
+	.init_hctx		= fl_init_hctx,
+	.depth_updated		= fl_depth_updated,
+	.bio_merge		= fl_bio_merge,
+	.allow_merge		= fl_allow_merge,
+	.request_merge		= fl_request_merge,
+	.request_merged		= fl_request_merged,
+	.requests_merged	= fl_requests_merged,
+	.former_request		= fl_former_request,
+	.next_request		= fl_next_request,
+	.limit_depth		= fl_limit_depth,
+	.prepare_request	= fl_prepare_request,
+	.insert_requests	= fl_insert_requests,
+	.has_work		= fl_has_work,
+	.dispatch_request	= fl_dispatch_request,
+	.completed_request	= fl_completed_request,
+	.requeue_request	= fl_requeue_request,
+	.finish_request		= fl_finish_request,
+};

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A task that waits for jbd2 to commit a transaction waits for the journal
+ * thread's I/O: idling for the task is in vain, so it yields the disk to the
+ * thread. Nothing in the kernel says so; a probe on the function in which it
+ * waits does. Without the probe everything else works as before.
+ */
+#include <linux/fprobe.h>
+#include <linux/jbd2.h>
+#include <linux/module.h>
+#include <linux/sched/task.h>
+
+#include "shim.h"
+
+static bool journal_yield = true;
+module_param(journal_yield, bool, 0444);
+MODULE_PARM_DESC(journal_yield, "notice tasks that wait for a jbd2 commit, for the tunable yield (default on)");
+
+static DEFINE_MUTEX(fl_probe_lock);
+static bool fl_probed;
+
+/* The core's context of another task; FAIRLIFT_UNKNOWN if it has none. */
+static u32 fl_task_context(struct request_queue *q, struct task_struct *task)
+{
+	struct io_context *ioc;
+	struct io_cq *icq;
+	unsigned long flags;
+	u32 context = 0;
+
+	task_lock(task);
+	ioc = task->io_context;
+	if (ioc)
+		atomic_long_inc(&ioc->refcount);
+	task_unlock(task);
+	if (!ioc)
+		return FAIRLIFT_UNKNOWN;
+
+	/* An icq is removed under the queue's lock: with it held, what is found stays. */
+	spin_lock_irqsave(&q->queue_lock, flags);
+	rcu_read_lock();
+	icq = radix_tree_lookup(&ioc->icq_tree, q->id);
+	if (icq && icq->q == q)
+		context = fl_context_of(icq);
+	rcu_read_unlock();
+	spin_unlock_irqrestore(&q->queue_lock, flags);
+	put_io_context(ioc);
+	return context ?: FAIRLIFT_UNKNOWN;
+}
+
+static void fl_yield_to_journal(struct request_queue *q, journal_t *journal)
+{
+	struct fl_queue *fq = fl_queue_of(q);
+	struct task_struct *thread = READ_ONCE(journal->j_task);
+	u32 from = fl_current_context(fq);
+	u32 to = FAIRLIFT_UNKNOWN;
+	unsigned long flags;
+	bool waits;
+
+	if (!from || thread == current)
+		return;
+	/* The journal may be on another disk, or its thread may have sent nothing yet. */
+	if (thread && bdev_get_queue(journal->j_dev) == q)
+		to = fl_task_context(q, thread);
+
+	spin_lock_irqsave(&fq->lock, flags);
+	fairlift_yield(fq->core, from, to, ktime_get_ns());
+	waits = fq->withheld && fq->queued;
+	WRITE_ONCE(fq->withheld, false);
+	spin_unlock_irqrestore(&fq->lock, flags);
+	if (waits)
+		blk_mq_run_hw_queues(q, true);
+}
+
+/* On entry of jbd2_log_wait_commit(journal, tid). */
+static int fl_commit_waited_for(struct fprobe *probe, unsigned long ip, unsigned long ret_ip,
+				struct pt_regs *regs, void *data)
+{
+	journal_t *journal = (journal_t *)regs_get_kernel_argument(regs, 0);
+	tid_t tid = regs_get_kernel_argument(regs, 1);
+	struct request_queue *q = bdev_get_queue(journal->j_fs_dev);
+
+	if (!tid_gt(tid, READ_ONCE(journal->j_commit_sequence)))
+		return 0;
+	/* While we hold this reference, the queue cannot be frozen, and its elevator stays. */
+	if (!percpu_ref_tryget_live(&q->q_usage_counter))
+		return 0;
+	if (q->elevator && fl_is_ours(q->elevator))
+		fl_yield_to_journal(q, journal);
+	percpu_ref_put(&q->q_usage_counter);
+	return 0;
+}
+
+static struct fprobe fl_probe = { .entry_handler = fl_commit_waited_for };
+
+/* 0 or an error, for example because jbd2 is not loaded yet. */
+static int fl_place_probe(void)
+{
+	int error = 0;
+
+	mutex_lock(&fl_probe_lock);
+	if (!fl_probed)
+		error = register_fprobe(&fl_probe, "jbd2_log_wait_commit", NULL);
+	fl_probed = !error;
+	mutex_unlock(&fl_probe_lock);
+	return error;
+}
+
+static void fl_remove_probe(void)
+{
+	mutex_lock(&fl_probe_lock);
+	if (fl_probed)
+		unregister_fprobe(&fl_probe);
+	fl_probed = false;
+	mutex_unlock(&fl_probe_lock);
+}
+
+static int fl_module_event(struct notifier_block *block, unsigned long event, void *data)
+{
+	struct module *module = data;
+	int error = 0;
+
+	if (strcmp(module->name, "jbd2"))
+		return NOTIFY_DONE;
+	if (event == MODULE_STATE_LIVE)
+		error = fl_place_probe();
+	else if (event == MODULE_STATE_GOING)
+		fl_remove_probe();
+	if (error)
+		pr_warn("fairlift: no probe on jbd2_log_wait_commit (error %d): nobody yields to the journal\n", error);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block fl_module_notifier = { .notifier_call = fl_module_event };
+
+/* Works when jbd2 is there already; else when it comes. */
+void fl_journal_start(void)
+{
+	if (!journal_yield)
+		return;
+	register_module_notifier(&fl_module_notifier);
+	fl_place_probe();
+}
+
+void fl_journal_stop(void)
+{
+	if (!journal_yield)
+		return;
+	unregister_module_notifier(&fl_module_notifier);
+	fl_remove_probe();
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Merging. The block layer does it and owns the rules of the device; the core
+ * says which request a bio may be put in front of, who is whose neighbour, and
+ * whether its policy minds. All hooks run under the queue's lock, which
+ * fl_bio_merge and fl_insert_requests take.
+ */
+#include "shim.h"
+
+static u16 fl_flags(blk_opf_t opf)
+{
+	u16 flags = 0;
+
+	if (op_is_sync(opf))
+		flags |= FAIRLIFT_SYNC;
+	if (opf & REQ_META)
+		flags |= FAIRLIFT_META;
+	/* Today's kernel marks the writes that will be followed by more, not those that will not. */
+	if (op_is_write(opf) && op_is_sync(opf) && !(opf & REQ_IDLE))
+		flags |= FAIRLIFT_NOIDLE;
+	if (opf & REQ_FUA)
+		flags |= FAIRLIFT_FUA;
+	if (opf & REQ_PREFLUSH)
+		flags |= FAIRLIFT_PREFLUSH;
+	if (opf & REQ_RAHEAD)
+		flags |= FAIRLIFT_READAHEAD;
+	if (opf & REQ_NOMERGE)
+		flags |= FAIRLIFT_NOMERGE;
+	return flags;
+}
+
+static u8 fl_op(blk_opf_t opf)
+{
+	switch (opf & REQ_OP_MASK) {
+	case REQ_OP_READ:
+		return FAIRLIFT_READ;
+	case REQ_OP_DISCARD:
+	case REQ_OP_SECURE_ERASE:
+		return FAIRLIFT_DISCARD;
+	default:
+		return FAIRLIFT_WRITE;
+	}
+}
+
+void fl_describe_request(struct request *rq, struct fairlift_arrival *arrival)
+{
+	*arrival = (struct fairlift_arrival) {
+		.sector = blk_rq_pos(rq),
+		.sectors = blk_rq_sectors(rq),
+		.context = fl_context_of(rq->elv.icq),
+		.flags = fl_flags(rq->cmd_flags),
+		.op = fl_op(rq->cmd_flags),
+		.ioprio = fl_ioprio(req_get_ioprio(rq)),
+	};
+}
+
+/* The context of a bio is that of the task that is submitting it, left in bio_context by fl_bio_merge. */
+static void fl_describe_bio(struct fl_queue *fq, struct bio *bio, struct fairlift_arrival *arrival)
+{
+	*arrival = (struct fairlift_arrival) {
+		.sector = bio->bi_iter.bi_sector,
+		.sectors = bio_sectors(bio),
+		.context = fq->bio_context,
+		.flags = fl_flags(bio->bi_opf),
+		.op = fl_op(bio->bi_opf),
+		.ioprio = fl_ioprio(bio_prio(bio)),
+	};
+}
+
+bool fl_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs)
+{
+	struct fl_queue *fq = fl_queue_of(q);
+	u32 context = fl_current_context(fq);
+	struct request *free = NULL;
+	bool merged;
+
+	spin_lock_irq(&fq->lock);
+	fq->bio_context = context;
+	merged = blk_mq_sched_try_merge(q, bio, nr_segs, &free);
+	spin_unlock_irq(&fq->lock);
+	if (free)
+		blk_mq_free_request(free);
+	return merged;
+}
+
+bool fl_allow_merge(struct request_queue *q, struct request *rq, struct bio *bio)
+{
+	struct fl_queue *fq = fl_queue_of(q);
+	struct fairlift_arrival arrival;
+
+	if (fl_place(rq) != FL_QUEUED)
+		return false;
+	fl_describe_bio(fq, bio, &arrival);
+	return fairlift_allow_merge(fq->core, fl_slot(rq), &arrival, ktime_get_ns());
+}
+
+int fl_request_merge(struct request_queue *q, struct request **found, struct bio *bio)
+{
+	struct fl_queue *fq = fl_queue_of(q);
+	struct fairlift_arrival arrival;
+	struct request *rq;
+	u32 slot;
+
+	fl_describe_bio(fq, bio, &arrival);
+	slot = fairlift_find_front(fq->core, &arrival, ktime_get_ns());
+	if (slot >= fq->requests_max)
+		return ELEVATOR_NO_MERGE;
+	rq = fq->slots[slot];
+	if (!rq || blk_discard_mergable(rq) || !elv_bio_merge_ok(rq, bio))
+		return ELEVATOR_NO_MERGE;
+	*found = rq;
+	return ELEVATOR_FRONT_MERGE;
+}
+
+void fl_request_merged(struct request_queue *q, struct request *rq, enum elv_merge type)
+{
+	struct fl_queue *fq = fl_queue_of(q);
+
+	if (fl_place(rq) == FL_QUEUED)
+		fairlift_grew(fq->core, fl_slot(rq), type == ELEVATOR_FRONT_MERGE,
+			      blk_rq_pos(rq), blk_rq_sectors(rq), ktime_get_ns());
+}
+
+/* gone was queued, or was about to be inserted. */
+void fl_requests_merged(struct request_queue *q, struct request *rq, struct request *gone)
+{
+	struct fl_queue *fq = fl_queue_of(q);
+
+	if (fl_place(gone) != FL_QUEUED) {
+		fl_request_merged(q, rq, ELEVATOR_BACK_MERGE);
+		return;
+	}
+	fl_forget_merge(q, gone);
+	fairlift_absorbed(fq->core, fl_slot(rq), fl_slot(gone), blk_rq_sectors(rq), ktime_get_ns());
+	fq->slots[fl_slot(gone)] = NULL;
+	fl_set_place(gone, FL_OUTSIDE);
+	WRITE_ONCE(fq->queued, fq->queued - 1);
+}
+
+static struct request *fl_neighbour(struct request_queue *q, struct request *rq,
+				    u32 (*ask)(struct fairlift_core *, u32, u64))
+{
+	struct fl_queue *fq = fl_queue_of(q);
+	u32 slot;
+
+	if (fl_place(rq) != FL_QUEUED)
+		return NULL;
+	slot = ask(fq->core, fl_slot(rq), ktime_get_ns());
+	return slot < fq->requests_max ? fq->slots[slot] : NULL;
+}
+
+struct request *fl_former_request(struct request_queue *q, struct request *rq)
+{
+	return fl_neighbour(q, rq, fairlift_former);
+}
+
+struct request *fl_next_request(struct request_queue *q, struct request *rq)
+{
+	return fl_neighbour(q, rq, fairlift_latter);
+}

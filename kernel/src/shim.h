@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the files of the module share. */
+#ifndef FAIRLIFT_SHIM_H
+#define FAIRLIFT_SHIM_H
+
+#include <linux/blkdev.h>
+#include <linux/blk-mq.h>
+#include <linux/hrtimer.h>
+#include <linux/iocontext.h>
+#include <linux/ioprio.h>
+#include <linux/spinlock.h>
+
+/* Private headers of the block layer, from the kernel's source package. */
+#include "elevator.h"
+#include "blk.h"
+#include "blk-mq.h"
+#include "blk-mq-sched.h"
+#include "blk-mq-debugfs.h"
+#include "blk-wbt.h"
+
+#include "core.h"
+
+/* One disk's queue under one of our elevators. */
+struct fl_queue {
+	struct request_queue *q;
+	u32 elevator;			/* enum fairlift_elevator */
+	u32 profile;
+	u32 requests_max;
+	unsigned int async_depth;	/* scheduler tags async requests may take */
+
+	spinlock_t lock;		/* everything below, and the core */
+	struct fairlift_core *core;
+	struct request **slots;		/* by the core's slot; NULL: free, or gone while queued */
+	struct list_head waiting;	/* requests for which the core had no slot, first come first served */
+	unsigned int queued;		/* with the core or waiting */
+	unsigned int in_flight;		/* dispatched, and neither done nor inserted again */
+	u32 bio_context;		/* of the bio fl_bio_merge is about */
+	bool withheld;			/* the last answer was to wait, and nothing happened since */
+	struct hrtimer timer;		/* when the core wants to be asked again */
+
+	/* Counters for debugfs. */
+	u64 overflowed;			/* requests that had to wait for a slot */
+	u64 vanished;			/* requests freed while queued */
+};
+
+/* Where a request is: in rq->elv.priv[1]. Its slot + 1 is in priv[0]. */
+enum fl_place {
+	FL_OUTSIDE,			/* not inserted yet, or done */
+	FL_WAITING,			/* on fl_queue.waiting */
+	FL_QUEUED,			/* with the core */
+	FL_ISSUED,			/* with the device, as far as we know */
+	FL_TAKEN_BACK,			/* requeued, and on its way back to us or to the device */
+};
+
+static inline enum fl_place fl_place(struct request *rq)
+{
+	return (uintptr_t)rq->elv.priv[1];
+}
+
+static inline void fl_set_place(struct request *rq, enum fl_place place)
+{
+	rq->elv.priv[1] = (void *)(uintptr_t)place;
+}
+
+static inline u32 fl_slot(struct request *rq)
+{
+	return (u32)(uintptr_t)rq->elv.priv[0] - 1;
+}
+
+static inline void fl_set_slot(struct request *rq, u32 slot)
+{
+	rq->elv.priv[0] = (void *)((uintptr_t)slot + 1);
+}
+
+static inline struct fl_queue *fl_queue_of(struct request_queue *q)
+{
+	return q->elevator->elevator_data;
+}
+
+/* elevator.c */
+extern const struct elevator_mq_ops fl_ops;
+void fl_forget_merge(struct request_queue *q, struct request *rq);
+
+/* merge.c */
+void fl_describe_request(struct request *rq, struct fairlift_arrival *arrival);
+bool fl_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs);
+bool fl_allow_merge(struct request_queue *q, struct request *rq, struct bio *bio);
+int fl_request_merge(struct request_queue *q, struct request **rq, struct bio *bio);
+void fl_request_merged(struct request_queue *q, struct request *rq, enum elv_merge type);
+void fl_requests_merged(struct request_queue *q, struct request *rq, struct request *gone);
+struct request *fl_former_request(struct request_queue *q, struct request *rq);
+struct request *fl_next_request(struct request_queue *q, struct request *rq);
+
+/* context.c */
+struct fl_icq {
+	struct io_cq icq;		/* must be first */
+	u32 context;			/* of the core; 0 after the task's exit */
+};
+
+bool fl_wants_contexts(u32 elevator);
+void fl_init_icq(struct io_cq *icq);
+void fl_exit_icq(struct io_cq *icq);
+u8 fl_ioprio(unsigned short ioprio);
+u32 fl_context_of(struct io_cq *icq);
+u32 fl_current_context(struct fl_queue *fq);
+
+/* tunables.c */
+int fl_make_attributes(u32 elevator, u32 profile, struct elv_fs_entry **entries);
+void fl_free_attributes(struct elv_fs_entry *entries);
+
+/* debug.c */
+extern const struct blk_mq_debugfs_attr fl_debugfs_attrs[];
+
+/* journal.c, where the kernel has what it needs */
+#ifdef FAIRLIFT_JOURNAL
+void fl_journal_start(void);
+void fl_journal_stop(void);
+#else
+static inline void fl_journal_start(void) {}
+static inline void fl_journal_stop(void) {}
+#endif
+
+/* module.c */
+bool fl_is_ours(struct elevator_queue *eq);
+u32 fl_elevator_number(struct elevator_type *type);
+u32 fl_profile(u32 elevator);
+extern unsigned int fl_requests_max, fl_contexts_max, fl_record;
+
+/* runtime.c */
+bool fl_memory_suffices(size_t bytes);
+
+#endif

@@ -1,0 +1,61 @@
+# For scripts in the guest: `. ./guest.sh`.
+# shellcheck shell=sh
+
+OURS="fl-noop fl-deadline fl-as fl-cfq"
+ALL="none mq-deadline kyber bfq $OURS"
+
+# What the test's runner set: FULL=1 for the long form.
+FULL=""
+[ ! -e ./settings ] || . ./settings
+
+# If this is the long form: the first word, else the second.
+long() {
+    if [ -n "$FULL" ]; then echo "$1"; else echo "$2"; fi
+}
+
+# Print why and give up; the kernel log comes with it.
+fail() {
+    echo "FAILED: $*"
+    dmesg | tail -n 30
+    exit 1
+}
+
+# Load our module and the distribution's elevators.
+load() {
+    modprobe -a bfq kyber-iosched
+    insmod /host/fairlift.ko "$@" || fail "fairlift.ko does not load"
+}
+
+# elevator DISK NAME
+elevator() {
+    echo "$2" >"/sys/block/$1/queue/scheduler" || fail "cannot select $2 on $1"
+    grep -q "\[$2\]" "/sys/block/$1/queue/scheduler" || fail "$1 has $(cat "/sys/block/$1/queue/scheduler"), not $2"
+}
+
+# Nothing in the kernel log that should not be there.
+clean_log() {
+    if dmesg | grep -E \
+        'BUG|WARNING|Oops|Call Trace|blocked for more|detected stall|lockup|I/O error|refcount_t|list_(add|del) corruption'; then
+        fail "the kernel log is not clean"
+    fi
+}
+
+# A field of fio's JSON without a JSON parser: value KEY < FILE, the first one.
+value() {
+    sed -n "s/^ *\"$1\" : \([0-9.]*\),*$/\1/p" | head -n 1
+}
+
+# How much memory the kernel has for itself, KiB: slabs that cannot be reclaimed, and vmalloc.
+kernel_memory() {
+    awk '/^SUnreclaim|^VmallocUsed/ { sum += $2 } END { print sum }' /proc/meminfo
+}
+
+# Nothing is left in the queue of DISK under one of our elevators.
+drained() {
+    state=/sys/kernel/debug/block/$1/sched/state
+    grep -q '^queued 0$' "$state" && grep -q '^in_flight 0$' "$state" && grep -q 'requests 0 of' "$state" &&
+        grep -q '^vanished 0$' "$state" || {
+        cat "$state"
+        fail "requests are left in the queue of $1"
+    }
+}
