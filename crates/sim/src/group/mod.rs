@@ -177,7 +177,7 @@ impl GroupTree {
         if self.described.is_empty() {
             return self.enter(path);
         }
-        self.find(path).ok_or_else(|| self.unknown(path))
+        self.known(path)
     }
 
     fn unknown(&self, path: &str) -> GroupTreeError {
@@ -193,7 +193,7 @@ impl GroupTree {
     /// # Errors
     /// No such group, no such key, or a value it does not take.
     pub fn set(&mut self, path: &str, key: &str, value: &str) -> Result<(), GroupTreeError> {
-        let group = self.find(path).ok_or_else(|| self.unknown(path))?;
+        let group = self.known(path)?;
         if !KEYS.contains(&key) {
             let near = nearest(key, KEYS.into_iter());
             let near = near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
@@ -282,6 +282,14 @@ impl GroupTree {
     /// Where a task goes that names this group; the root's are those that name none.
     pub(crate) fn cgroup_of(&self, path: Option<&str>) -> Cgroup {
         path.and_then(|path| self.find(path)).unwrap_or_default()
+    }
+
+    /// The group of this path.
+    ///
+    /// # Errors
+    /// There is none: with the nearest, and all there are.
+    pub fn known(&self, path: &str) -> Result<Cgroup, GroupTreeError> {
+        self.find(path).ok_or_else(|| self.unknown(path))
     }
 
     /// All of them, parents before their children; the first is [`Cgroup`] 1.

@@ -24,7 +24,7 @@
 //! repeat = 5                        # run it so often, one after the other; its figures are the means (default 1)
 //! cgroup = "vm1"                    # the group it and its children are in
 //!
-//! [[group]]                         # groups, with what they are beside their siblings; see docs/groups.md
+//! [[group]]                         # groups, with what they are beside their siblings; see docs/lab-groups.md
 //! path = "vm1/db"
 //! weight = 500                      # 1 to 10000, default 100
 //! leaf_weight = 100                 # of its own tasks beside its child groups
@@ -36,9 +36,11 @@
 //!
 //! [[published]]                     # figures to compare with, by case
 //! scheduler = "cfq"
-//! job = "sequential"                # or a program's name
-//! metric = "bandwidth_sum"          # KiB/s; of a program one of its own metrics
-//! over = "deadline"                 # optional: the figures are ratios to the same under this scheduler
+//! job = "sequential"                # or a program's name; or group = "/vm1" instead
+//! metric = "bandwidth_sum"          # KiB/s; of a program one of its own metrics, of a group a group's (docs/lab-groups.md)
+//! over = "deadline"                 # optional: the figures are ratios to the same metric under this scheduler, and
+//! # over_job = "random"             # of this job or program, or over_group = "/vm2"; and
+//! # over_case = "1"                 # in this case
 //! values = { 4 = 27338 }
 //! tolerance = 0.25                  # with compare = "near" (default), "at-least" or "at-most"
 //! # accept = { min = 0.12, max = 0.27 }   instead of tolerance and compare: what counts, whatever was published
@@ -63,7 +65,7 @@ use crate::program::ProgramSpec;
 use crate::scheduler::SchedulerSpec;
 
 pub use parse::{Beside, ScenarioError, load, parse, parse_among};
-pub use published::{Accept, Cell, Compare, Metric, Published, Verdict, judge};
+pub use published::{Accept, Cell, Compare, Metric, Over, Published, Verdict, judge};
 pub use run::{Progress, Recorders, RunFailure, run_all, run_all_recorded};
 
 /// A scenario, read and checked.

@@ -11,10 +11,10 @@ use fairlift_fio::{Diagnostic, Job, ParseOptions, Parsed, Refused, Source};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::published::{Accept, Compare, Metric, Published};
+use super::published::{Accept, Compare, Metric, Over, Published};
 use super::{Case, Scenario, Vars};
 use crate::device::DeviceSpec;
-use crate::group::{GroupSpec, GroupTree};
+use crate::group::{GroupMetric, GroupSpec, GroupTree};
 use crate::kernel::{Filesystem, Memory, version};
 use crate::program::ProgramSpec;
 use crate::scheduler::{SchedulerSpec, nearest};
@@ -105,9 +105,13 @@ struct FileCase {
 #[serde(deny_unknown_fields)]
 struct FilePublished {
     scheduler: Spanned<String>,
-    job: Spanned<String>,
+    job: Option<Spanned<String>>,
+    group: Option<Spanned<String>>,
     metric: Spanned<String>,
     over: Option<Spanned<String>>,
+    over_job: Option<Spanned<String>>,
+    over_group: Option<Spanned<String>>,
+    over_case: Option<Spanned<String>>,
     compare: Option<Compare>,
     values: BTreeMap<String, f64>,
     tolerance: Option<Spanned<f64>>,
@@ -412,17 +416,27 @@ impl Reader<'_> {
                     return Err(self.unknown("scheduler", scheduler, shown.iter().map(String::as_str)));
                 }
             }
-            let metric = self.metric(row, cases)?;
+            let (job, metric) = self.metric(row, cases)?;
             let known = |case: &String| cases.iter().any(|c| c.name == *case);
             if let Some(case) = row.values.keys().chain(row.why.keys()).find(|c| !known(c)) {
-                return Err(self
-                    .at(row.job.span(), format!("published figure for case '{case}', which there is not")));
+                return Err(self.at(
+                    row.metric.span(),
+                    format!("published figure for case '{case}', which there is not"),
+                ));
             }
+            if let Some(case) = row.over_case.as_ref().filter(|case| !known(case.get_ref())) {
+                return Err(self.unknown("case", case, cases.iter().map(|c| c.name.as_str())));
+            }
+            let text = |word: &Option<Spanned<String>>| word.as_ref().map(|word| word.get_ref().clone());
             rows.push(Published {
                 scheduler: row.scheduler.get_ref().clone(),
-                job: row.job.get_ref().clone(),
+                job,
                 metric,
-                over: row.over.as_ref().map(|other| other.get_ref().clone()),
+                over: Over {
+                    scheduler: text(&row.over),
+                    job: text(&row.over_job).or(text(&row.over_group)),
+                    case: text(&row.over_case),
+                },
                 accept: self.accept(row)?,
                 values: row.values.clone(),
                 source: row.source.clone().unwrap_or_else(|| file.source.clone()),
@@ -463,25 +477,68 @@ impl Reader<'_> {
         }
     }
 
-    /// The metric a row names, of its job or its program.
-    fn metric(&self, row: &FilePublished, cases: &[Case]) -> Result<Metric, ScenarioError> {
+    /// Whose figures a row has (a job, a program or a group), and which.
+    fn metric(&self, row: &FilePublished, cases: &[Case]) -> Result<(String, Metric), ScenarioError> {
+        let (wrong, message) = match (&row.job, &row.group) {
+            (Some(job), None) => match &row.over_group {
+                None => return self.metric_of_job(row, job, cases),
+                Some(over) => (over, "over_group goes with group; with job it is over_job"),
+            },
+            (None, Some(group)) => match &row.over_job {
+                None => return self.metric_of_group(row, group, cases),
+                Some(over) => (over, "over_job goes with job; with group it is over_group"),
+            },
+            _ => (&row.metric, "a published row is either of a job (or program) or of a group: job or group"),
+        };
+        Err(self.at(wrong.span(), message.to_owned()))
+    }
+
+    fn metric_of_group(
+        &self,
+        row: &FilePublished,
+        group: &Spanned<String>,
+        cases: &[Case],
+    ) -> Result<(String, Metric), ScenarioError> {
+        for named in [Some(group), row.over_group.as_ref()].into_iter().flatten() {
+            if let Some(Err(e)) = cases.first().map(|case| case.groups.known(named.get_ref())) {
+                return Err(self.at(named.span(), e.to_string()));
+            }
+        }
+        let metric = GroupMetric::ALL.into_iter().find(|m| m.name() == row.metric.get_ref());
+        let metric = metric.ok_or_else(|| {
+            self.unknown("metric", &row.metric, GroupMetric::ALL.into_iter().map(GroupMetric::name))
+        })?;
+        Ok((group.get_ref().clone(), Metric::Group(metric)))
+    }
+
+    fn metric_of_job(
+        &self,
+        row: &FilePublished,
+        job: &Spanned<String>,
+        cases: &[Case],
+    ) -> Result<(String, Metric), ScenarioError> {
         let programs = || cases.iter().flat_map(|c| &c.programs);
-        if let Some(program) = programs().find(|p| p.name == *row.job.get_ref()) {
+        let jobs = || cases.iter().flat_map(|c| c.jobs.iter().map(|j| j.name.as_str()));
+        let program = |name: &str| programs().find(|p| p.name == name);
+        for named in [Some(job), row.over_job.as_ref()].into_iter().flatten() {
+            if program(named.get_ref()).is_none() && !jobs().any(|j| j == named.get_ref()) {
+                return Err(self.unknown("job", named, jobs().chain(programs().map(|p| p.name.as_str()))));
+            }
+        }
+        let metric = if let Some(program) = program(job.get_ref()) {
             let metrics = program.program.metrics();
-            return metrics
+            metrics
                 .iter()
                 .find(|m| m.name == row.metric.get_ref())
                 .map(|m| Metric::Program(*m))
-                .ok_or_else(|| self.unknown("metric", &row.metric, metrics.iter().map(|m| m.name)));
-        }
-        let jobs = || cases.iter().flat_map(|c| c.jobs.iter().map(|j| j.name.as_str()));
-        if !jobs().any(|j| j == row.job.get_ref()) {
-            return Err(self.unknown("job", &row.job, jobs().chain(programs().map(|p| p.name.as_str()))));
-        }
-        let of_jobs = || Metric::OF_JOBS.into_iter();
-        of_jobs()
-            .find(|m| m.name() == row.metric.get_ref())
-            .ok_or_else(|| self.unknown("metric", &row.metric, of_jobs().map(Metric::name)))
+                .ok_or_else(|| self.unknown("metric", &row.metric, metrics.iter().map(|m| m.name)))
+        } else {
+            let of_jobs = || Metric::OF_JOBS.into_iter();
+            of_jobs()
+                .find(|m| m.name() == row.metric.get_ref())
+                .ok_or_else(|| self.unknown("metric", &row.metric, of_jobs().map(Metric::name)))
+        };
+        Ok((job.get_ref().clone(), metric?))
     }
 
     // ---- errors -------------------------------------------------------------------------------------------------------
