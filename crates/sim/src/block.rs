@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use fairlift_core::collections::Id;
-use fairlift_core::group::GroupId;
 use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
 use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, GroupId, IoPrio, Op, Request, RequestId};
