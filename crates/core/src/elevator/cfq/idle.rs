@@ -191,9 +191,10 @@ impl Cfq {
 
     /// The active queue ran dry at a completion: wait for its next request, unless that is vain.
     pub(super) fn arm(&mut self, env: &Env<'_>, id: QueueId, now: u64) {
-        let for_queue = self.limits.slice_idle > 0 && self.holds_on(env, id);
+        let for_queue = self.limits.slice_idle > 0 && !self.idling_is_vain(env) && self.holds_on(env, id);
+        // A group's place in the round is worth a wait on any device.
         let for_group = !for_queue && self.group_is_worth_waiting(env, id);
-        if self.idling_is_vain(env) || !(for_queue || for_group) {
+        if !(for_queue || for_group) {
             return;
         }
         let Some(context) = self.active_context.filter(|context| env.contexts[*context].alive) else {

@@ -505,6 +505,9 @@ impl Elevator for Cfq {
             return Dispatch::Empty;
         }
         let Some(id) = self.select(env, now) else { return self.wait() };
+        if env.groups.in_use() {
+            env.groups.turn_of(self.queue(id).group, env.now);
+        }
         if !self.may_dispatch(env, id, now) {
             return self.wait();
         }
@@ -589,7 +592,7 @@ impl Elevator for Cfq {
         if self.active == Some(id) {
             self.completed_for_active(env, id, rq, now);
         } else if env.groups.in_use() {
-            self.completed_for_other(id, now);
+            self.completed_for_other(env, id, now);
         }
         self.reap(env, id, now);
     }
