@@ -76,7 +76,7 @@ fn a_wrong_setting_is_refused_with_the_right_ones() {
     assert_eq!(
         unknown.to_string(),
         "scan has no tunable 'oldest_aftr'; did you mean 'oldest_after'? (allowed: oldest_after, nomerges, groups, \
-         tracking, group_idle, group_slice, group_latency, fairness, charge, nr_group_requests)"
+         tracking, group_idle, group_slice, group_latency, fairness, charge, group_depth, nr_group_requests)"
     );
     assert!(spec.set("oldest_after", "10001", "").is_err());
 }

@@ -8,9 +8,6 @@
 //! those who want a turn for the same time: if the next turn is its own again, it is waited for then, and otherwise others
 //! are served meanwhile and no time is lost. That is the posts' *wait busy*, paid only where it decides something.
 //!
-//! What a group has left in the device at the end of its turn still takes the device's time. Until the next slice begins
-//! each completion shows how much: that is overrun, and the group's to pay unless overruns are forgiven.
-//!
 //! Source: the IO controller's version 10 (24 September 2009) as described in `docs/sources.md`.
 
 use alloc::vec::Vec;
@@ -67,8 +64,6 @@ pub(crate) struct Turns {
     habits: Vec<Habit>,
     /// Whose turn ended, until somebody asks.
     ended: Option<GroupId>,
-    /// Up to when the device's time was charged, while no slice runs.
-    charged_until_ns: u64,
     /// Requests in the device, of all groups.
     in_flight: u32,
     queued: u32,
@@ -81,7 +76,6 @@ impl Turns {
             active: None,
             reserved: None,
             ended: None,
-            charged_until_ns: 0,
             habits: alloc::vec![Habit::UNKNOWN; slots],
             in_flight: 0,
             queued: 0,
@@ -96,8 +90,6 @@ impl Turns {
     /// Count what is there already: requests with the elevator and in the device.
     pub(crate) fn start(&mut self, queued: u32, in_flight: u32) {
         (self.queued, self.in_flight) = (queued, in_flight);
-        // What is in the device came there without turns.
-        self.charged_until_ns = u64::MAX;
         (self.active, self.reserved) = (None, None);
     }
 
@@ -142,8 +134,8 @@ impl Turns {
         }
     }
 
-    /// A request of `group` came back from the device undone.
-    pub(crate) fn requeued(&mut self) {
+    /// A request came back from the device, done under an elevator that takes its own turns, or undone.
+    pub(crate) fn returned(&mut self) {
         self.in_flight -= 1;
     }
 
@@ -151,8 +143,8 @@ impl Turns {
     pub(crate) fn completed(&mut self, groups: &mut Groups, group: GroupId, now: u64) {
         self.in_flight -= 1;
         self.habits[group.index()].answered_ns = Some(now);
-        if self.active.is_none_or(|active| active.group != group && active.slice.is_none()) {
-            self.charge_overrun(groups, group, now);
+        if self.active.is_none_or(|active| active.group != group) {
+            groups.charge_rest(group);
         }
         let Some(active) = self.active.as_mut().filter(|active| active.slice.is_none()) else { return };
         if active.group != group {
@@ -162,15 +154,6 @@ impl Turns {
         }
         let begun_ns = if active.alone { active.since_ns } else { now };
         active.slice = Some((begun_ns, groups.settings().slice_ns(groups.share(group))));
-    }
-
-    /// The device has worked for `group` after its turn, for what it had left there.
-    fn charge_overrun(&mut self, groups: &mut Groups, group: GroupId, now: u64) {
-        let time_ns = now.saturating_sub(self.charged_until_ns);
-        self.charged_until_ns = now;
-        if groups.settings().charges_overrun() {
-            groups.charge(group, &Used { time_ns, ..Used::default() });
-        }
     }
 
     // ---- the decision ----
@@ -184,7 +167,7 @@ impl Turns {
             let group = active.group;
             let over = active.slice.is_some_and(|(since, length)| now.saturating_sub(since) >= length);
             if !over && groups[group].queued() > 0 {
-                return Turn::Of(group);
+                return self.send(groups, group);
             }
             if !over && let Some(turn) = self.wait_for(groups, group, now) {
                 return turn;
@@ -192,6 +175,15 @@ impl Turns {
             self.end_turn(groups, now);
         }
         self.next_turn(groups, now)
+    }
+
+    /// It is `group`'s turn: may one more request of it go to the device?
+    fn send(&self, groups: &Groups, group: GroupId) -> Turn {
+        let depth_max = groups.settings().group_depth;
+        let (queued, in_flight) = (groups[group].queued(), groups[group].in_flight());
+        let others_want = self.queued > queued || self.in_flight > in_flight;
+        let is_full = depth_max > 0 && others_want && u64::from(in_flight) >= depth_max;
+        if is_full { Turn::Rest } else { Turn::Of(group) }
     }
 
     /// Is it worth waiting for `group`, which has nothing queued?
@@ -233,13 +225,14 @@ impl Turns {
         }
     }
 
-    fn begin_turn(&mut self, groups: &Groups, group: GroupId, now: u64) -> Turn {
+    fn begin_turn(&mut self, groups: &mut Groups, group: GroupId, now: u64) -> Turn {
         if groups.settings().drains() && self.in_flight > groups[group].in_flight() {
             return Turn::Rest;
         }
         let alone = self.in_flight == groups[group].in_flight();
+        groups.turn_of(group, now);
         self.active = Some(Active { group, since_ns: now, alone, slice: None, sent: Used::default() });
-        Turn::Of(group)
+        self.send(groups, group)
     }
 
     /// Whose turn ended since the last call.
@@ -252,7 +245,6 @@ impl Turns {
         let Some(active) = self.active.take() else { return };
         let group = active.group;
         self.ended = Some(group);
-        self.charged_until_ns = now;
         let ran_dry = groups[group].queued() == 0;
         let mut end_ns = now;
         if ran_dry && groups[group].in_flight() == 0 {
@@ -261,11 +253,10 @@ impl Turns {
             end_ns = now.min(idle_since_ns.saturating_add(groups.settings().group_idle_ns));
             groups.slot(group).stats.idle_ns += end_ns.saturating_sub(idle_since_ns);
         }
+        let used_ns = groups.turn_over(group, end_ns);
         let time_ns = match active.slice {
-            Some((since, length)) if !groups.settings().charges_overrun() => {
-                end_ns.saturating_sub(since).min(length)
-            }
-            Some((since, _)) => end_ns.saturating_sub(since),
+            _ if groups.settings().charges_overrun() => used_ns,
+            Some((since, length)) => end_ns.saturating_sub(since).min(length),
             None => end_ns.saturating_sub(active.since_ns),
         };
         groups.charge(group, &Used { time_ns, ..active.sent });

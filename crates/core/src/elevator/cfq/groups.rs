@@ -78,8 +78,6 @@ pub(super) struct Spent {
     pub(super) allocated: u64,
     /// Sectors it sent.
     pub(super) sectors: u64,
-    /// Up to when time was charged, while no slice runs.
-    pub(super) until: u64,
 }
 
 impl Cfq {
@@ -118,42 +116,48 @@ impl Cfq {
     #[cold]
     pub(super) fn charge_group(&self, env: &mut Env<'_>, id: QueueId, now: u64) {
         let (queue, spent) = (self.queue(id), &self.spent);
-        let settings = env.groups.settings();
+        let mut on_account_ns = env.groups.turn_over(queue.group, env.now);
+        if queue.home != queue.group {
+            on_account_ns += env.groups.take_account(queue.home);
+        }
+        let async_alone = !queue.sync && !self.sync_waits_in_group_of(id);
         // From the last answer to another group, or the turn's beginning.
         let used = now.saturating_sub(spent.since);
         let lasted = now.saturating_sub(spent.begun);
         let time = if queue.slice_new || lasted == 0 {
             used.max(self.limits.tick)
-        } else if !queue.sync && !self.sync_waits_in_group_of(id) {
+        } else if async_alone {
             spent.allocated
-        } else if settings.charges_overrun() {
-            used
         } else {
             lasted.min(spent.allocated)
         };
+        let charges_overrun = env.groups.settings().charges_overrun();
         let used = Used {
-            time_ns: time.saturating_mul(self.clock.unit_ns),
+            time_ns: if charges_overrun && !async_alone {
+                on_account_ns
+            } else {
+                time.saturating_mul(self.clock.unit_ns)
+            },
             requests: queue.slice_dispatched,
             sectors: spent.sectors,
         };
         env.groups.charge(queue.group, &used);
     }
 
-    /// A request of a queue that is not active is done. If no slice runs the device was busy with that until now: overrun of
-    /// its group, which pays for it unless overruns are forgiven. (An async queue has paid for all it was allotted.)
+    /// A request of another queue is done: until now the device may have been busy with that.
     #[cold]
     pub(super) fn completed_for_other(&mut self, env: &mut Env<'_>, id: QueueId, now: u64) {
-        let (group, sync) = (self.queue(id).group, self.queue(id).sync);
+        let queue = self.queue(id);
         let active = self.active.map(|active| self.queue(active));
-        if active.is_some_and(|active| !active.slice_new || active.group == group) {
+        if active.is_some_and(|active| active.group == queue.group) {
             return;
         }
-        let overran = now.saturating_sub(self.spent.until);
-        if sync && env.groups.settings().charges_overrun() {
-            let time_ns = overran.saturating_mul(self.clock.unit_ns);
-            env.groups.charge(group, &Used { time_ns, ..Used::default() });
+        if queue.sync && queue.home == queue.group {
+            env.groups.charge_rest(queue.group);
         }
-        (self.spent.since, self.spent.until) = (now, now);
+        if active.is_some_and(|active| active.slice_new) {
+            self.spent.since = now;
+        }
     }
 
     /// [`Trees::Single`] does not file sync apart: there the group's busy queues beside `id` are asked for.

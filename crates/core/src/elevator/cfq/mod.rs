@@ -505,6 +505,9 @@ impl Elevator for Cfq {
             return Dispatch::Empty;
         }
         let Some(id) = self.select(env, now) else { return self.wait() };
+        if env.groups.in_use() {
+            env.groups.turn_of(self.queue(id).group, env.now);
+        }
         if !self.may_dispatch(env, id, now) {
             return self.wait();
         }

@@ -650,7 +650,7 @@ impl Cfq {
         queue.slice_new = true;
         self.timer_ns = NEVER;
         self.active = Some(id);
-        self.spent = Spent { since: now, begun: now, allocated: 0, sectors: 0, until: self.spent.until };
+        self.spent = Spent { since: now, begun: now, allocated: 0, sectors: 0 };
         self.leave_position(id);
         if self.yielded.is_some() {
             self.yield_ends_with_turn_of(id);
@@ -675,7 +675,6 @@ impl Cfq {
         self.group_of_mut(id).workload.save(now);
         if env.groups.in_use() {
             self.charge_group(env, id, now);
-            self.spent.until = now;
         }
         if !self.queue(id).is_busy() {
             self.settle(env, self.queue(id).group);
