@@ -330,6 +330,7 @@ impl BlockLayer {
                 }
                 return false;
             }
+            Submitted::Held | Submitted::NoRoom => unreachable!("the lab sets no limits"),
             // A barrier that the device cannot order fails with EOPNOTSUPP in 2.6 and the file system goes on without.
             Submitted::Done | Submitted::Refused(_) => {}
         }
@@ -359,7 +360,7 @@ impl BlockLayer {
             Submitted::Queued(rq) => recorder.queued(rq, op, task, is_plugged(&requests[rq], bio), now),
             Submitted::Merged(rq) => recorder.merged(rq, op, task),
             Submitted::Full => recorder.full(task, now),
-            Submitted::Done | Submitted::Refused(_) => {}
+            Submitted::Held | Submitted::NoRoom | Submitted::Done | Submitted::Refused(_) => {}
         }
         recorder.look_at_plugs(requests, now);
     }

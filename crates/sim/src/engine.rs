@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as PollContext, Poll, Waker};
 
+use fairlift_core::queue::Admission;
 use fairlift_core::{ContextId, IoPrio};
 
 use serde::Serialize;
@@ -178,7 +179,12 @@ impl Machine {
     /// The run has these groups, and `settings` say what becomes of them. Before the first task.
     pub(crate) fn use_groups(&mut self, tree: &GroupTree, settings: &HostSettings) {
         self.block.use_groups(tree, settings);
-        self.kernel.use_groups(tree, settings);
+        // Reads and what waits for nothing but a slot need some too.
+        let writes = match self.block.queue().config().admission {
+            Admission::Pools { nr_requests } => u64::from(nr_requests) * 3 / 4,
+            Admission::Tags { nr_requests } => u64::from(nr_requests) / 2,
+        };
+        self.kernel.use_groups(tree, settings, writes);
     }
 
     /// What the groups got so far does not count.

@@ -21,6 +21,9 @@ struct Line {
     bios: u32,
     /// Since when there is none.
     empty_since_ns: u64,
+    /// Device time since the run's start, of all its requests and of its writes.
+    device_ns: u64,
+    write_ns: u64,
 }
 
 impl Meter {
@@ -43,6 +46,17 @@ impl Meter {
     /// When counting began, nanoseconds.
     pub(crate) fn since_ns(&self) -> u64 {
         self.since_ns
+    }
+
+    /// Has `group` requests that are not done?
+    pub(crate) fn has_requests(&self, group: Cgroup) -> bool {
+        self.lines[group.index()].bios > 0
+    }
+
+    /// Device time of `group` since the run's start, of all its requests and of its writes, nanoseconds.
+    pub(crate) fn device_times(&self, group: Cgroup) -> (u64, u64) {
+        let line = &self.lines[group.index()];
+        (line.device_ns, line.write_ns)
     }
 
     /// A group's figures so far. Its pages wait to be written since `backlog_since_ns`, if they do: the gap that goes on counts.
@@ -93,7 +107,9 @@ impl Meter {
         // The queue's own flushes are nobody's.
         let own = request.context == ContextId::OVERFLOW;
         let group = if own { Cgroup::ROOT } else { self.of_request[rq.index()] };
-        let figures = &mut self.figures[group.index()];
+        let (figures, line) = (&mut self.figures[group.index()], &mut self.lines[group.index()]);
+        line.device_ns += busy_ns;
+        line.write_ns += if request.is_write() { busy_ns } else { 0 };
         figures.device_time_ns += busy_ns.min(now - self.since_ns.min(now));
         if request.op == Op::Flush {
             return;

@@ -321,6 +321,12 @@ impl GroupTree {
         self.find(path.rfind('/').map_or("", |slash| &path[..slash]))
     }
 
+    /// Share of its own tasks beside its child groups.
+    pub(crate) fn leaf_weight(&self, group: Cgroup) -> u32 {
+        let of_root = self.root_leaf_weight.unwrap_or(WEIGHT_DEFAULT);
+        self.spec(group).map_or(of_root, |spec| spec.leaf_weight)
+    }
+
     /// Its settings; `None` for the root.
     pub(crate) fn spec(&self, group: Cgroup) -> Option<&GroupSpec> {
         self.groups.get(group.index().checked_sub(1)?)

@@ -26,8 +26,16 @@ static TRACKING: Tunable = Tunable::new(
     "whose a buffered write is: its submitter's, its first page's dirtier's, or its file's",
 );
 
+static FAIR_WRITEBACK: Tunable = Tunable::new(
+    "fair_writeback",
+    Unit::Switch,
+    (0, 1),
+    0,
+    "writeback keeps to the groups' weights: who dirties pages is paused, and the flusher writes, by group",
+);
+
 /// The settings of the lab's own, in the order to show them; the core's of groups follow.
-static OWN: [&Tunable; 3] = [&NOMERGES, &GROUPS, &TRACKING];
+static OWN: [&Tunable; 4] = [&NOMERGES, &GROUPS, &TRACKING, &FAIR_WRITEBACK];
 
 /// All of them.
 pub fn tunables() -> impl Iterator<Item = &'static Tunable> + Clone {
@@ -76,6 +84,11 @@ impl HostSettings {
     /// Whose a buffered write is.
     pub fn tracking(&self) -> Tracking {
         Tracking::from_stored(self.stored(&TRACKING).unwrap_or(TRACKING.default))
+    }
+
+    /// Does writeback keep to the groups' weights?
+    pub fn fair_writeback(&self) -> bool {
+        self.stored(&FAIR_WRITEBACK) == Some(1)
     }
 
     /// Hand the core those that are its own.

@@ -1,11 +1,25 @@
 //! The page cache's accounts by group: whose pages are dirty, on their way, or written.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::inode_owner::InodeOwner;
 use super::owners::Owners;
 use crate::group::{Cgroup, Tracking};
 use crate::kernel::files::{FileId, PAGE};
+
+/// Pages handed to the flusher at a time, and those of one file before the group's next one has its turn
+/// (`MAX_WRITEBACK_PAGES`).
+pub(super) const STEP_PAGES: u64 = 256;
+const ROUND_PAGES: u64 = 1024;
+
+/// What the flusher is to write: up to `max` of the dirty ones among `pages`.
+#[derive(Clone, Debug)]
+pub(crate) struct NextPages {
+    pub(crate) file: FileId,
+    pub(crate) pages: Range<u64>,
+    pub(crate) max: u64,
+}
 
 /// Pages of one group.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,9 +29,15 @@ struct Account {
     writing: u64,
     /// Since when there are any of these, nanoseconds.
     since_ns: u64,
-    /// Since the run's or the count's start: became dirty, and reached the device.
+    /// Since the start: became dirty, and reached the device.
     dirtied: u64,
     written: u64,
+    /// The same when the count began.
+    counted_from: (u64, u64),
+    /// Writes on their way that begin with a page of its.
+    writes: u64,
+    /// The file whose turn it is, and the pages left of the turn.
+    turn: Option<(FileId, u64)>,
 }
 
 /// Whose pages were sent on their way, in the order of the file.
@@ -29,6 +49,8 @@ pub(super) struct ByGroup {
     tracking: Tracking,
     accounts: Vec<Account>,
     files: Vec<FileOwners>,
+    /// Dirty pages by group and file.
+    dirty: BTreeMap<(Cgroup, FileId), u64>,
 }
 
 /// Whose a file and its dirty pages are.
@@ -41,7 +63,12 @@ struct FileOwners {
 impl ByGroup {
     /// For so many groups, the root included.
     pub(super) fn new(groups: usize, tracking: Tracking) -> ByGroup {
-        ByGroup { tracking, accounts: vec![Account::default(); groups], files: Vec::new() }
+        ByGroup {
+            tracking,
+            accounts: vec![Account::default(); groups],
+            files: Vec::new(),
+            dirty: BTreeMap::new(),
+        }
     }
 
     fn owners(&mut self, file: FileId) -> &mut FileOwners {
@@ -62,12 +89,24 @@ impl ByGroup {
         }
         account.dirty += 1;
         account.dirtied += 1;
+        *self.dirty.entry((group, file)).or_default() += 1;
+    }
+
+    /// So many pages of the file are not dirty any more.
+    fn clean(&mut self, group: Cgroup, file: FileId, pages: u64) {
+        self.accounts[group.index()].dirty -= pages;
+        if let Some(dirty) = self.dirty.get_mut(&(group, file)) {
+            *dirty -= pages;
+            if *dirty == 0 {
+                self.dirty.remove(&(group, file));
+            }
+        }
     }
 
     /// Dirty `pages` need not be written any more.
     pub(super) fn forgotten(&mut self, file: FileId, pages: Range<u64>) {
         for (part, group) in self.owners(file).pages.take(pages) {
-            self.accounts[group.index()].dirty -= part.end - part.start;
+            self.clean(group, file, part.end - part.start);
         }
     }
 
@@ -76,9 +115,11 @@ impl ByGroup {
         let dirtiers = self.owners(file).pages.take(pages);
         for (part, group) in &dirtiers {
             self.owners(file).whole.vote(*group, part.end - part.start);
-            let account = &mut self.accounts[group.index()];
-            account.dirty -= part.end - part.start;
-            account.writing += part.end - part.start;
+            self.clean(*group, file, part.end - part.start);
+            self.accounts[group.index()].writing += part.end - part.start;
+        }
+        if let Some((_, group)) = dirtiers.first() {
+            self.accounts[group.index()].writes += 1;
         }
         dirtiers
     }
@@ -90,6 +131,58 @@ impl ByGroup {
             account.writing -= part.end - part.start;
             account.written += part.end - part.start;
         }
+        if let Some((_, group)) = dirtiers.first() {
+            self.accounts[group.index()].writes -= 1;
+        }
+    }
+
+    // ---- for a flusher that goes by group ----
+
+    pub(super) fn unwritten_of(&self, group: Cgroup) -> u64 {
+        let account = &self.accounts[group.index()];
+        account.dirty + account.writing
+    }
+
+    pub(super) fn written_of(&self, group: Cgroup) -> u64 {
+        self.accounts[group.index()].written
+    }
+
+    pub(super) fn writes_of(&self, group: Cgroup) -> u64 {
+        self.accounts[group.index()].writes
+    }
+
+    pub(super) fn dirty_groups(&self) -> impl Iterator<Item = Cgroup> + '_ {
+        let groups = self.accounts.iter().enumerate();
+        groups.filter(|(_, account)| account.dirty > 0).map(|(place, _)| Cgroup(place as u16))
+    }
+
+    /// Files with dirty pages of `group`, the one whose turn it is first.
+    pub(super) fn files_of(&self, group: Cgroup) -> Vec<FileId> {
+        let files = self.dirty.range((group, FileId(0))..=(group, FileId(usize::MAX)));
+        let mut files: Vec<FileId> = files.map(|((_, file), _)| *file).collect();
+        if let Some((turn, left)) = self.accounts[group.index()].turn {
+            let first = files.partition_point(|file| if left > 0 { *file < turn } else { *file <= turn });
+            files.rotate_left(first);
+        }
+        files
+    }
+
+    /// The flusher got a step's pages of `file`.
+    pub(super) fn had_step(&mut self, group: Cgroup, file: FileId) {
+        let turn = &mut self.accounts[group.index()].turn;
+        let left =
+            turn.filter(|(turn, left)| *turn == file && *left > 0).map_or(ROUND_PAGES, |(_, left)| left);
+        *turn = Some((file, left.saturating_sub(STEP_PAGES)));
+    }
+
+    /// Runs of `group`'s dirty pages of `file`, from page `from` on to the end and then from the start.
+    pub(super) fn runs_of(
+        &self,
+        file: FileId,
+        group: Cgroup,
+        from: u64,
+    ) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.files.get(file.0).into_iter().flat_map(move |owners| owners.pages.of(group, from))
     }
 
     /// A round of writeback of `file` is over.
@@ -113,12 +206,13 @@ impl ByGroup {
 
     pub(super) fn bytes_of(&self, group: Cgroup) -> (u64, u64) {
         let account = &self.accounts[group.index()];
-        (account.dirtied * PAGE, account.written * PAGE)
+        let (dirtied, written) = account.counted_from;
+        ((account.dirtied - dirtied) * PAGE, (account.written - written) * PAGE)
     }
 
     pub(super) fn restart(&mut self) {
         for account in &mut self.accounts {
-            (account.dirtied, account.written) = (0, 0);
+            account.counted_from = (account.dirtied, account.written);
         }
     }
 }

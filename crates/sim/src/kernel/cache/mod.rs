@@ -13,6 +13,7 @@ use super::Memory;
 use super::files::{FileId, PAGE};
 use crate::engine::TaskId;
 use crate::group::{Cgroup, Tracking};
+pub(crate) use by_group::NextPages;
 use by_group::{ByGroup, Dirtiers};
 use pages::{Page, Pages};
 pub use readahead::{Advice, ReadaheadState};
@@ -112,6 +113,44 @@ impl PageCache {
     /// Since when pages of `group` wait to be written, if there are some, nanoseconds.
     pub(crate) fn unwritten_since(&self, group: Cgroup) -> Option<u64> {
         self.groups.as_ref()?.unwritten_since(group)
+    }
+
+    /// Pages of `group` that are dirty or on their way.
+    pub(crate) fn unwritten_of(&self, group: Cgroup) -> u64 {
+        self.groups.as_ref().map_or(0, |groups| groups.unwritten_of(group))
+    }
+
+    /// Pages of `group` that reached the device since the run's start.
+    pub(crate) fn written_of(&self, group: Cgroup) -> u64 {
+        self.groups.as_ref().map_or(0, |groups| groups.written_of(group))
+    }
+
+    /// Writes on their way that begin with a page of `group`.
+    pub(crate) fn writes_of(&self, group: Cgroup) -> u64 {
+        self.groups.as_ref().map_or(0, |groups| groups.writes_of(group))
+    }
+
+    /// Groups with dirty pages.
+    pub(crate) fn dirty_groups(&self) -> impl Iterator<Item = Cgroup> + '_ {
+        self.groups.iter().flat_map(|groups| groups.dirty_groups())
+    }
+
+    /// What of `group` is to be written next: of its files in turn, each from where it was left.
+    pub(crate) fn next_pages_of(&mut self, group: Cgroup) -> Option<NextPages> {
+        let groups = self.groups.as_ref()?;
+        let next = groups.files_of(group).into_iter().find_map(|file| {
+            let from = self.files[file.0].write_from;
+            let mut runs = groups.runs_of(file, group, from);
+            runs.find_map(|run| {
+                // Some of it may be on its way, and be dirty again.
+                let first = self.first_dirty(file, run.clone(), 1)?;
+                Some(NextPages { file, pages: first.start..run.end, max: by_group::STEP_PAGES })
+            })
+        });
+        if let (Some(next), Some(groups)) = (&next, &mut self.groups) {
+            groups.had_step(group, next.file);
+        }
+        next
     }
 
     /// Bytes that `group` made dirty, and those of them that reached the device, since the count began.

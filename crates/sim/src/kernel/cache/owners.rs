@@ -30,6 +30,16 @@ impl Owners {
         self.runs.insert(run.start, (run.end, owner));
     }
 
+    /// The runs of `owner`, from page `from` on to the end and then from the start.
+    pub(super) fn of(&self, owner: Cgroup, from: u64) -> impl Iterator<Item = Range<u64>> + '_ {
+        let within = self.runs.range(..from).next_back().filter(|(_, (end, _))| *end > from);
+        let rest = within.map(|(_, (end, whose))| (from, *end, *whose));
+        let behind = self.runs.range(from..).map(|(start, (end, whose))| (*start, *end, *whose));
+        let before = self.runs.range(..from).map(|(start, (end, whose))| (*start, *end, *whose));
+        let all = rest.into_iter().chain(behind).chain(before);
+        all.filter(move |(.., whose)| *whose == owner).map(|(start, end, _)| start..end)
+    }
+
     /// `pages` have no owners any longer: who they were, in order.
     pub(super) fn take(&mut self, pages: Range<u64>) -> Vec<(Range<u64>, Cgroup)> {
         let mut taken = Vec::new();
@@ -66,6 +76,8 @@ mod tests {
         }
         owners.insert(5, Cgroup(2));
         assert_eq!(owners.runs.len(), 2);
+        assert_eq!(owners.of(Cgroup(1), 3).collect::<Vec<_>>(), [3..5, 0..5]);
+        assert_eq!(owners.of(Cgroup(2), 9).collect::<Vec<_>>(), [5..6]);
         assert_eq!(owners.take(1..2), [(1..2, Cgroup(1))]);
         assert_eq!(owners.runs.len(), 3);
         assert_eq!(owners.take(0..9), [(0..1, Cgroup(1)), (2..5, Cgroup(1)), (5..6, Cgroup(2))]);

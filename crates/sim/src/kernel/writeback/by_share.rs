@@ -18,10 +18,10 @@ pub(super) fn look(machine: &mut Machine) {
     let Some(fair) = &mut machine.kernel.writeback.fair else { return };
     let Some(meter) = machine.block.meter().filter(|_| fair.is_due(now)) else { return };
     let cache = &machine.kernel.cache;
-    let seen = |group: Cgroup| Seen {
-        written: cache.written_of(group),
-        busy: cache.unwritten_of(group) > 0 || meter.has_requests(group),
-        ..meter.device_times(group)
+    let seen = |group: Cgroup| {
+        let (device_ns, write_ns) = meter.device_times(group);
+        let busy = cache.unwritten_of(group) > 0 || meter.has_requests(group);
+        Seen { device_ns, write_ns, written: cache.written_of(group), busy }
     };
     fair.update(seen, now);
 }

@@ -24,7 +24,7 @@ const UPDATE_NS: u64 = 200 * MS;
 const BUSY_NS: u64 = SECOND;
 /// Fewest writes of a group that the flusher keeps with the queue.
 const WRITES_MIN: u64 = 4;
-/// Pages of a request, to begin with: what a page costs is not known before some were written.
+/// Device time that a page is taken to cost before some were written: 60 MB/s.
 const FIRST_COST_NS: f64 = 1e9 / 15_000.0;
 
 /// A group's place in the tree.
@@ -145,8 +145,12 @@ impl FairWriteback {
     fn share_out(&mut self, now: u64) {
         let own: Vec<bool> = self.groups.iter().map(|group| group.is_busy(now)).collect();
         let mut below = own.clone();
-        let mut weights: Vec<f64> =
-            self.tree.iter().zip(&own).map(|(node, busy)| if *busy { node.leaf_weight } else { 0.0 }).collect();
+        let mut weights: Vec<f64> = self
+            .tree
+            .iter()
+            .zip(&own)
+            .map(|(node, busy)| if *busy { node.leaf_weight } else { 0.0 })
+            .collect();
         for place in (1..self.tree.len()).rev() {
             if below[place]
                 && let Some(parent) = self.tree[place].parent
@@ -219,11 +223,19 @@ mod tests {
 
     #[test]
     fn the_busy_share_by_weight_on_every_level() {
-        assert_eq!(shares(&[1]), [1.0]);
-        assert_eq!(shares(&[1, 3]), [1.0 / 3.0, 2.0 / 3.0]);
-        assert_eq!(shares(&[2, 3]), [1.0 / 3.0, 2.0 / 3.0], "a's own tasks want nothing");
-        assert_eq!(shares(&[1, 2, 3]), [1.0 / 12.0, 0.25, 2.0 / 3.0]);
-        assert_eq!(shares(&[0, 1]), [0.5, 0.5], "the root's own tasks are a child like the others");
+        // In twelfths.
+        let cases: [(&[u16], &[f64], &str); 5] = [
+            (&[1], &[12.0], "alone"),
+            (&[1, 3], &[4.0, 8.0], "1:2"),
+            (&[2, 3], &[4.0, 8.0], "a's own tasks want nothing"),
+            (&[1, 2, 3], &[1.0, 3.0, 8.0], "a's own beside a/x"),
+            (&[0, 1], &[6.0, 6.0], "the root's own tasks are a child like the others"),
+        ];
+        for (busy, twelfths, what) in cases {
+            for (share, wanted) in shares(busy).into_iter().zip(twelfths) {
+                assert!((12.0 * share - wanted).abs() < 1e-9, "{what}: {share}");
+            }
+        }
     }
 
     #[test]

@@ -60,9 +60,14 @@ pub(super) async fn run(sys: Sys, duty: Duty) {
         let now = sys.now();
         if duty != Duty::Background && now >= next_look {
             next_look = now + INTERVAL_NS;
-            sys.write_expired(now).await;
+            // By shares, what is old has its turn with the rest of its group's as long as there is too much.
+            if !(sys.writes_by_share() && sys.machine.borrow().kernel.cache.over_background()) {
+                sys.write_expired(now).await;
+            }
         }
-        if duty != Duty::Periodic {
+        if duty != Duty::Periodic && sys.writes_by_share() {
+            sys.write_background_by_share().await;
+        } else if duty != Duty::Periodic {
             sys.write_background().await;
         }
     }
@@ -79,7 +84,7 @@ fn looks_at_clock(machine: &Machine, duty: Duty) -> bool {
 
 impl Sys {
     /// What `sync` asked for.
-    async fn do_work(&self) {
+    pub(super) async fn do_work(&self) {
         loop {
             let work = {
                 let work = &mut self.machine.borrow_mut().kernel.writeback.work;
