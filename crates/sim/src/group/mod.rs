@@ -477,8 +477,8 @@ mod tests {
         let unknown = "there is no group '/vn1'; did you mean '/vm1'? (groups: /, /vm1)";
         assert_eq!(tree.join("vn1").unwrap_err().0, unknown);
         assert_eq!(tree.set("/vn1", "weight", "5").unwrap_err().0, unknown);
-        let key = "a group has no 'wieght'; did you mean 'weight'? (allowed: weight, leaf_weight, class)";
-        assert_eq!(tree.set("/vm1", "wieght", "5").unwrap_err().0, key);
+        let key = "a group has no 'wieght'; did you mean 'weight'? (allowed: weight, leaf_weight, class, ";
+        assert!(tree.set("/vm1", "wieght", "5").unwrap_err().0.starts_with(key));
         let range = "group '/vm1': weight 10001 is not within 1 to 10000";
         assert_eq!(tree.set("/vm1", "weight", "10001").unwrap_err().0, range);
         tree.set("/vm1", "class", "idle").unwrap();
