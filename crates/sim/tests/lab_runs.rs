@@ -16,6 +16,8 @@ mod fair_writeback;
 mod groups;
 #[path = "lab/harness.rs"]
 mod harness;
+#[path = "lab/limits.rs"]
+mod limits;
 #[path = "lab/order.rs"]
 mod order;
 #[path = "lab/pace.rs"]
