@@ -25,9 +25,7 @@ fn ratios(run: &RunResult, one: &str, other: &str) -> [f64; 2] {
 #[test]
 fn two_writers_get_two_to_one() {
     // Under an elevator that is not told of groups the flusher's quotas alone do it.
-    for scheduler in
-        ["cfq:fair_writeback=1", "cfq:groups=0:fair_writeback=1", "noop:groups=0:fair_writeback=1"]
-    {
+    for scheduler in ["cfq:fair_writeback=1", "deadline:fair_writeback=1", "noop:groups=0:fair_writeback=1"] {
         let run = writers(&[1000, 500], scheduler);
         for ratio in ratios(&run, "w1000", "w500") {
             assert!((1.8..=2.2).contains(&ratio), "{scheduler}: {ratio}");
@@ -47,11 +45,11 @@ fn without_it_weights_do_nothing_for_buffered_writers() {
 
 #[test]
 fn three_writers_get_one_to_three_to_ten() {
-    let run = writers(&[100, 300, 1000], "cfq:fair_writeback=1");
-    for (group, wanted) in [("w300", 3.0), ("w1000", 10.0)] {
-        for ratio in ratios(&run, group, "w100") {
-            assert_near(ratio, wanted, 0.15);
-        }
+    for scheduler in ["deadline:fair_writeback=1", "noop:groups=0:fair_writeback=1"] {
+        let run = writers(&[100, 300, 1000], scheduler);
+        let time = |group: &str| run.group(group).unwrap().own.device_time_ns as f64;
+        assert_near(time("w300") / time("w100"), 3.0, 0.1);
+        assert_near(time("w1000") / time("w100"), 10.0, 0.1);
     }
 }
 
@@ -75,7 +73,8 @@ fn a_writer_and_a_direct_reader_share_the_devices_time() {
     let jobs = "[global]\nsize=40g\ntime_based\nramp_time=10\nruntime=30\n[w]\nrw=write\nbs=1m\ncgroup=w\n\
         [r]\nrw=read\nbs=64k\ndirect=1\ncgroup=r\n";
     let share = |scheduler| lab(jobs).on("sata7200-2009").under(scheduler).run().group("w").unwrap().share;
-    assert_near(share("cfq:fair_writeback=1"), 0.5, 0.1);
+    assert_near(share("deadline:fair_writeback=1"), 0.5, 0.05);
+    assert_near(share("cfq:fairness=2:fair_writeback=1"), 0.5, 0.05);
     assert!(share("cfq") > 0.6, "{}", share("cfq"));
 }
 

@@ -28,7 +28,7 @@ const AHEAD_NS: f64 = 400e6;
 const BEHIND_MAX_NS: f64 = 4e9;
 /// How long a group counts as busy after its last request.
 const BUSY_NS: u64 = SECOND;
-/// Fewest writes that are a group's quota; of one that is ahead one write is kept with the queue, so that it does not run dry.
+/// Fewest writes of a group that the flusher keeps with the queue.
 const WRITES_MIN: u64 = 4;
 /// Looks at the counters over which a page's cost is averaged.
 const COST_LOOKS: f64 = 32.0;
@@ -120,8 +120,8 @@ impl FairWriteback {
     pub(super) fn has_room(&self, group: Cgroup, under_way: u64) -> bool {
         let state = &self.groups[group.index()];
         let is_ahead = state.virtual_ns > self.least_ns + AHEAD_NS;
-        let quota = ((self.writes as f64 * state.share) as u64).max(WRITES_MIN);
-        under_way < if is_ahead { 1 } else { quota }
+        let quota = if is_ahead { 0 } else { (self.writes as f64 * state.share) as u64 };
+        under_way < quota.max(WRITES_MIN)
     }
 
     /// Device time that `group` has had for its share; who has had least is next.
