@@ -13,7 +13,8 @@ const JAIN_MIN: f64 = 0.999;
 
 fn experiments(prefix: &str) -> Vec<Scenario> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.file_name().unwrap().to_string_lossy().starts_with(prefix));
     files.sort();
     assert!(!files.is_empty(), "no experiment is called {prefix}...");
@@ -24,7 +25,12 @@ fn run(scenario: &Scenario) -> Vec<Vec<RunResult>> {
     scenario::run_all(scenario, 1, &()).unwrap()
 }
 
-fn find<'a>(scenario: &Scenario, runs: &'a [Vec<RunResult>], case: &str, scheduler: &str) -> Option<&'a RunResult> {
+fn find<'a>(
+    scenario: &Scenario,
+    runs: &'a [Vec<RunResult>],
+    case: &str,
+    scheduler: &str,
+) -> Option<&'a RunResult> {
     let case = scenario.cases.iter().position(|c| c.name == case)?;
     let scheduler = scenario.schedulers.iter().position(|s| s.to_string() == scheduler)?;
     runs[case].get(scheduler)
@@ -50,7 +56,8 @@ fn shares_hold(scenario: &Scenario) {
                 if cell.why.is_some() {
                     continue;
                 }
-                let place = format!("{}, {}, case {}, window {window}", scenario.name, row.scheduler, cell.case);
+                let place =
+                    format!("{}, {}, case {}, window {window}", scenario.name, row.scheduler, cell.case);
                 assert!(
                     cell.verdict != Verdict::NotReproduced,
                     "{place}: {} got {:.4} of the device's time instead of {:.4}",
@@ -59,7 +66,8 @@ fn shares_hold(scenario: &Scenario) {
                     cell.published
                 );
                 let result = find(scenario, &runs, &cell.case, &row.scheduler).unwrap();
-                let siblings: Vec<&GroupResult> = result.groups.iter().filter(|g| g.parent == Some(0)).collect();
+                let siblings: Vec<&GroupResult> =
+                    result.groups.iter().filter(|g| g.parent == Some(0)).collect();
                 assert!(jain(&siblings) >= JAIN_MIN, "{place}: Jain's index is {:.5}", jain(&siblings));
             }
         }
@@ -83,7 +91,11 @@ fn a_groups_latency_does_not_depend_on_the_number_of_queues_in_others() {
         for row in &scenario.published {
             for cell in row.cells(|case, scheduler| find(&scenario, &runs, case, scheduler)) {
                 let known = cell.verdict != Verdict::NotReproduced || cell.why.is_some();
-                assert!(known, "{}, case {}: {} instead of {}", row.scheduler, cell.case, cell.ours, cell.published);
+                assert!(
+                    known,
+                    "{}, case {}: {} instead of {}",
+                    row.scheduler, cell.case, cell.ours, cell.published
+                );
             }
         }
     }
@@ -93,7 +105,9 @@ fn a_groups_latency_does_not_depend_on_the_number_of_queues_in_others() {
 #[test]
 fn a_reader_keeps_its_latency_and_the_neighbour_most_of_its_throughput() {
     for mut scenario in experiments("groups-isolation") {
-        scenario.schedulers.retain(|scheduler| ["noop", "noop:groups=0"].contains(&scheduler.to_string().as_str()));
+        scenario
+            .schedulers
+            .retain(|scheduler| ["noop", "noop:groups=0"].contains(&scheduler.to_string().as_str()));
         scenario.cases.retain(|case| case.name == "alone" || case.name.ends_with("1:6"));
         let runs = run(&scenario);
         let mut cells = 0;
