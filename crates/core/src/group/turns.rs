@@ -8,6 +8,8 @@
 //! those who want a turn for the same time: if the next turn is its own again, it is waited for then, and otherwise others
 //! are served meanwhile and no time is lost. That is the posts' *wait busy*, paid only where it decides something.
 //!
+//! With overruns charged a turn costs what is on its group's account, not what it lasted (see `occupancy`).
+//!
 //! Source: the IO controller's version 10 (24 September 2009) as described in `docs/sources.md`.
 
 use alloc::vec::Vec;

@@ -182,6 +182,45 @@ fn what_is_in_the_device_at_the_end_of_a_turn_is_charged_as_overrun() {
     }
 }
 
+/// With 16 requests of 4 ms in the device a turn of 10 ms ends with 60 ms still to do: its group pays for them too. Otherwise
+/// what both have over by each turn would draw the shares together.
+#[test]
+fn what_the_device_still_does_after_a_turn_is_paid_for() {
+    for elevator in ELEVATORS.iter().filter(|(name, _)| *name != "cfq") {
+        for fairness in ["1", "2"] {
+            let mut machine = Loop::new(*elevator, 16);
+            machine.set("fairness", fairness);
+            machine.set("group_slice", "10");
+            let (a, b) = (machine.group(ROOT, 300), machine.group(ROOT, 100));
+            for group in [a, b] {
+                machine.task(group, Load { depth: 16, service_ns: 4 * MS, ..Load::READS });
+            }
+            machine.run(60 * SECOND, |_| {});
+            let total = machine.time_ns[a.index()] + machine.time_ns[b.index()];
+            let share = permille(machine.time_ns[a.index()], total);
+            assert!(share.abs_diff(750) <= 10, "{elevator:?}, fairness {fairness}: {share} of 750");
+        }
+    }
+}
+
+/// A group that has the device to itself may fill it; beside others it keeps to `group_depth`.
+#[test]
+fn a_limited_group_leaves_room_in_the_device() {
+    for elevator in ELEVATORS.iter().filter(|(name, _)| *name != "cfq") {
+        let waited_ms = ["0", "2"].map(|group_depth| {
+            let mut machine = Loop::new(*elevator, 16);
+            machine.set("group_depth", group_depth);
+            let (alone, crowd) = (machine.group(ROOT, 100), machine.group(ROOT, 100));
+            machine.task(alone, Load { depth: 1, ..Load::READS });
+            machine.task(crowd, Load { depth: 32, service_ns: 10 * MS, ..Load::READS });
+            machine.run(20 * SECOND, |_| {});
+            machine.latency_max_ns[alone.index()] / MS
+        });
+        // A turn or two, and what is in the device then: 16 requests or 2.
+        assert!(waited_ms[1] + 100 <= waited_ms[0], "{elevator:?}: {waited_ms:?} ms");
+    }
+}
+
 #[test]
 fn a_drained_device_holds_requests_of_one_group_at_a_time() {
     for elevator in ELEVATORS {
