@@ -44,6 +44,8 @@ pub struct Machine {
     pub(crate) block: BlockLayer,
     /// Files, page cache and version rules.
     pub(crate) kernel: Kernel,
+    /// What the groups got while it counted, if that is over.
+    groups_at_close: Option<Vec<GroupResult>>,
 }
 
 #[derive(Debug)]
@@ -196,8 +198,16 @@ impl Machine {
         }
     }
 
+    /// What the groups get from now on does not count.
+    pub(crate) fn close_group_figures(&mut self, tree: &GroupTree) {
+        self.groups_at_close = Some(self.group_results(tree));
+    }
+
     /// What the groups got.
     pub(crate) fn group_results(&mut self, tree: &GroupTree) -> Vec<GroupResult> {
+        if let Some(results) = &self.groups_at_close {
+            return results.clone();
+        }
         let now = self.now;
         let Some(meter) = self.block.meter() else { return Vec::new() };
         let cache = &self.kernel.cache;
@@ -325,6 +335,7 @@ impl Simulation {
             born: Vec::new(),
             block,
             kernel,
+            groups_at_close: None,
         };
         Simulation { machine: Rc::new(RefCell::new(machine)), programs: Vec::new(), recording: None }
     }
