@@ -239,12 +239,7 @@ fn jobs_end_ns(setup: &Setup<'_>, jobs: &[Job]) -> Option<u64> {
 }
 
 /// What the groups get outside of this does not count.
-fn count_figures_between(
-    simulation: &mut Simulation,
-    setup: &Setup<'_>,
-    start_ns: u64,
-    end_ns: Option<u64>,
-) {
+fn count_figures_between(simulation: &mut Simulation, setup: &Setup<'_>, start_ns: u64, end_ns: Option<u64>) {
     let end_ns = end_ns.filter(|end_ns| *end_ns > start_ns);
     if start_ns == 0 && end_ns.is_none() {
         return;

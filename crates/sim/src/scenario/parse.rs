@@ -418,7 +418,9 @@ impl Reader<'_> {
                 let message = "a published row has either a scheduler or a list of schedulers";
                 return Err(self.at(row.metric.span(), message.to_owned()));
             }
-            if let Some(unknown) = named.iter().copied().chain(&row.over).find(|s| !shown.contains(s.get_ref())) {
+            if let Some(unknown) =
+                named.iter().copied().chain(&row.over).find(|s| !shown.contains(s.get_ref()))
+            {
                 return Err(self.unknown("scheduler", unknown, shown.iter().map(String::as_str)));
             }
             let (job, metric) = self.metric(row, cases)?;

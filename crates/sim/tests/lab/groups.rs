@@ -21,6 +21,22 @@ fn fios_groups_share_the_device_by_weight_under_every_scheduler() {
     }
 }
 
+/// Requests that are queued when the time is up are done by number, not by weight.
+#[test]
+fn what_groups_get_is_counted_up_to_the_end_of_the_runtime() {
+    let job = |cgroup: &str, weight: u32| {
+        format!(
+            "[{cgroup}]\ncgroup={cgroup}\ncgroup_weight={weight}\nrw=randread\nbs=4k\nsize=2g\nioengine=libaio\niodepth=64\ndirect=1\n"
+        )
+    };
+    let timed = "[global]\nramp_time=1\nruntime=2\ntime_based\n".to_owned();
+    let run = lab(&(timed + &job("light", 100) + &job("heavy", 300))).on("sata7200-2009").under("noop").run();
+    assert!(run.duration_ns > 3_300_000_000, "more than 100 requests are left: {} ns", run.duration_ns);
+    for group in &run.groups {
+        assert_eq!(group.counted_ns, 2_000_000_000, "{}", group.path);
+    }
+}
+
 #[test]
 fn a_scheduler_that_is_not_told_of_groups_shares_by_task() {
     let run = lab(TWO_READERS).on("sata7200-2009").under("cfq:groups=0").run();
