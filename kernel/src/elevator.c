@@ -13,8 +13,9 @@ static enum hrtimer_restart fl_timer(struct hrtimer *timer);
  * Bytes the core takes for a request and for a context, rounded up: what
  * crates/kernel/tests/memory.rs measures for the largest elevator.
  */
-#define FL_BYTES_PER_REQUEST	320
+#define FL_BYTES_PER_REQUEST	640
 #define FL_BYTES_PER_CONTEXT	1024
+#define FL_BYTES_PER_GROUP	2048
 #define FL_BYTES_PER_RECORD	96
 
 /* Every scheduler tag there can be, up to the module's limit: nr_requests may grow to MAX_SCHED_RQ per hardware queue. */
@@ -36,9 +37,11 @@ static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
 		.contexts_max = fl_wants_contexts(elevator) ? fl_contexts_max : 0,
 		.records_max = READ_ONCE(fl_record),
 		.rotational = !blk_queue_nonrot(q),
+		.groups_max = fl_groups_max,
 	};
 	size_t bytes = FL_BYTES_PER_REQUEST * (size_t)setup.requests_max +
 		       FL_BYTES_PER_CONTEXT * (size_t)setup.contexts_max +
+		       FL_BYTES_PER_GROUP * ((size_t)setup.groups_max + 1) +
 		       FL_BYTES_PER_RECORD * (size_t)setup.records_max;
 	struct fl_queue *fq;
 
@@ -65,6 +68,13 @@ static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
 	return fq;
 }
 
+static void fl_queue_free(struct fl_queue *fq)
+{
+	fairlift_free(fq->core);
+	kvfree(fq->slots);
+	kfree(fq);
+}
+
 static int fl_init_sched(struct request_queue *q, struct elevator_type *type)
 {
 	struct elevator_queue *eq = elevator_alloc(q, type);
@@ -80,6 +90,13 @@ static int fl_init_sched(struct request_queue *q, struct elevator_type *type)
 	}
 	eq->elevator_data = fq;
 	q->elevator = eq;
+	if (fl_groups_enter(q)) {
+		pr_warn("fairlift: no memory for the groups of %s\n", type->elevator_name);
+		q->elevator = NULL;
+		fl_queue_free(fq);
+		kobject_put(&eq->kobj);
+		return -ENOMEM;
+	}
 	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, q);
 	/* CFQ shares out the disk's time for writes as well; what throttles them above would work against it. */
 	if (fq->elevator == FAIRLIFT_CFQ) {
@@ -94,15 +111,14 @@ static void fl_exit_sched(struct elevator_queue *eq)
 {
 	struct fl_queue *fq = eq->elevator_data;
 
+	fl_groups_leave(fq->q);
 	hrtimer_cancel(&fq->timer);
 	WARN_ON_ONCE(fq->queued || fq->in_flight || !list_empty(&fq->waiting));
 	if (fq->elevator == FAIRLIFT_CFQ) {
 		clear_bit(ELEVATOR_FLAG_DISABLE_WBT, &eq->flags);
 		wbt_enable_default(fq->q->disk);
 	}
-	fairlift_free(fq->core);
-	kvfree(fq->slots);
-	kfree(fq);
+	fl_queue_free(fq);
 }
 
 /* A quarter of the tags is kept for those somebody waits for: writeback alone must not take all. */

@@ -42,13 +42,22 @@ static u8 fl_op(blk_opf_t opf)
 	}
 }
 
+/* Writeback is sent by whoever finds it to do: that says nothing of where the task is. Nor does what counts as the root's. */
+static u16 fl_own(struct request *rq)
+{
+	blk_opf_t opf = rq->cmd_flags;
+
+	return op_is_sync(opf) && !(opf & (REQ_META | REQ_SWAP)) && fl_sends_for_itself(rq->elv.icq) ? FAIRLIFT_OWN : 0;
+}
+
 void fl_describe_request(struct request *rq, struct fairlift_arrival *arrival)
 {
 	*arrival = (struct fairlift_arrival) {
 		.sector = blk_rq_pos(rq),
 		.sectors = blk_rq_sectors(rq),
 		.context = fl_context_of(rq->elv.icq),
-		.flags = fl_flags(rq->cmd_flags),
+		.group = fl_bio_group(rq->q, rq->bio),
+		.flags = fl_flags(rq->cmd_flags) | fl_own(rq),
 		.op = fl_op(rq->cmd_flags),
 		.ioprio = fl_ioprio(req_get_ioprio(rq)),
 	};
@@ -61,6 +70,7 @@ static void fl_describe_bio(struct fl_queue *fq, struct bio *bio, struct fairlif
 		.sector = bio->bi_iter.bi_sector,
 		.sectors = bio_sectors(bio),
 		.context = fq->bio_context,
+		.group = fl_bio_group(fq->q, bio),
 		.flags = fl_flags(bio->bi_opf),
 		.op = fl_op(bio->bi_opf),
 		.ioprio = fl_ioprio(bio_prio(bio)),

@@ -1,12 +1,13 @@
 //! The record of a queue: every call with its time and answer, in memory taken at construction.
 //!
 //! As text a record is a line about the queue and one line per call, written by [`Display`](core::fmt::Display) and read
-//! by [`parse_call`]: `1042300 insert read sync 2048+8 ctx=1 be4 -> 3`.
+//! by [`parse_call`]: `1042300 insert read sync 2048+8 ctx=1 grp=0 be4 -> 3`.
 
 use alloc::vec::Vec;
 use core::fmt;
 
 use fairlift_core::collections::Id;
+use fairlift_core::context::IoClass;
 use fairlift_core::{Dispatch, Flags, IoPrio, Op};
 
 use crate::host::{Arrival, Slot};
@@ -30,6 +31,9 @@ pub enum Call {
     ContextNew(IoPrio),
     ContextExit(u32),
     YieldTo(u32, Option<u32>),
+    GroupNew { parent: u32, weight: u32, class: IoClass },
+    GroupSet { group: u32, weight: u32, class: IoClass },
+    GroupRemove(u32),
     Set(u32, u64),
 }
 
@@ -47,9 +51,9 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// A slot, or that there is none.
-    pub fn slot(slot: Option<Slot>) -> Answer {
-        slot.map_or(Answer::None, |slot| Answer::Number(slot.into()))
+    /// A slot or another number, or that there is none.
+    pub fn number(number: Option<u32>) -> Answer {
+        number.map_or(Answer::None, |number| Answer::Number(number.into()))
     }
 }
 
@@ -128,6 +132,14 @@ pub(crate) const FLAGS: &[(&str, Flags)] = &[
     ("nomerge", Flags::NOMERGE),
 ];
 
+/// The names of classes in a record.
+const CLASSES: &[(&str, IoClass)] =
+    &[("rt", IoClass::RealTime), ("be", IoClass::BestEffort), ("idle", IoClass::Idle)];
+
+fn class_name(class: IoClass) -> &'static str {
+    CLASSES.iter().find(|(_, c)| *c == class).map_or("be", |(name, _)| name)
+}
+
 struct Prio(IoPrio);
 
 impl fmt::Display for Prio {
@@ -148,7 +160,9 @@ impl fmt::Display for Arrival {
                 write!(f, " {name}")?;
             }
         }
-        write!(f, " {}+{} ctx={} {}", self.sector, self.sectors, self.context, Prio(self.ioprio))
+        let Arrival { sector, sectors, context, group, .. } = self;
+        let own = if self.own { " own" } else { "" };
+        write!(f, "{own} {sector}+{sectors} ctx={context} grp={group} {}", Prio(self.ioprio))
     }
 }
 
@@ -173,6 +187,13 @@ impl fmt::Display for Call {
             Call::ContextExit(context) => write!(f, "context-exit {context}"),
             Call::YieldTo(from, Some(to)) => write!(f, "yield {from} {to}"),
             Call::YieldTo(from, None) => write!(f, "yield {from} -"),
+            Call::GroupNew { parent, weight, class } => {
+                write!(f, "group-new {parent} {weight} {}", class_name(*class))
+            }
+            Call::GroupSet { group, weight, class } => {
+                write!(f, "group-set {group} {weight} {}", class_name(*class))
+            }
+            Call::GroupRemove(group) => write!(f, "group-remove {group}"),
             Call::Set(index, value) => write!(f, "set {index} {value}"),
         }
     }
@@ -239,19 +260,27 @@ impl<'a> Words<'a> {
         }
     }
 
+    fn class(&mut self) -> Option<IoClass> {
+        let name = self.word()?;
+        CLASSES.iter().find(|(n, _)| *n == name).map(|(_, class)| *class)
+    }
+
     fn arrival(&mut self) -> Option<Arrival> {
         let name = self.word()?;
         let (_, op) = OPS.iter().find(|(n, _)| *n == name)?;
         let mut flags = Flags::NONE;
+        let mut own = false;
         let (sector, sectors) = loop {
             let word = self.word()?;
             match FLAGS.iter().find(|(n, _)| *n == word) {
                 Some((_, flag)) => flags.insert(*flag),
+                None if word == "own" => own = true,
                 None => break extent(word)?,
             }
         };
         let context = self.word()?.strip_prefix("ctx=")?.parse().ok()?;
-        Some(Arrival { op: *op, flags, sector, sectors, context, ioprio: self.ioprio()? })
+        let group = self.word()?.strip_prefix("grp=")?.parse().ok()?;
+        Some(Arrival { op: *op, flags, sector, sectors, context, group, own, ioprio: self.ioprio()? })
     }
 }
 
@@ -286,6 +315,13 @@ pub fn parse_call(text: &str) -> Option<Call> {
         "context-new" => Call::ContextNew(words.ioprio()?),
         "context-exit" => Call::ContextExit(words.number()?),
         "yield" => Call::YieldTo(words.number()?, words.number()),
+        "group-new" => {
+            Call::GroupNew { parent: words.number()?, weight: words.number()?, class: words.class()? }
+        }
+        "group-set" => {
+            Call::GroupSet { group: words.number()?, weight: words.number()?, class: words.class()? }
+        }
+        "group-remove" => Call::GroupRemove(words.number()?),
         "set" => Call::Set(words.number()?, words.number()?),
         _ => return None,
     })
