@@ -101,7 +101,14 @@ impl Host {
         let queue =
             ElevatorQueue::new(config.requests_max, setup.contexts_max as usize, setup.rotational, built)
                 .with_groups(setup.groups_max as usize);
-        Some(Host { queue, tunables, recorder: Recorder::new(setup.records_max as usize), setup, now: 0 })
+        let recorder = Recorder::new(setup.records_max as usize);
+        let mut host = Host { queue, tunables, recorder, setup, now: 0 };
+        // 2.6.34's cfq protects seeking tasks of different groups from each other only when told to; who sets weights means it.
+        if let Some(isolation) = host.queue.elevator_mut().setting("group_isolation") {
+            *isolation = u64::from(setup.groups_max > 0);
+            host.queue.elevator_mut().settings_changed();
+        }
+        Some(host)
     }
 
     /// What it was built from.
