@@ -86,7 +86,7 @@ fn profile_block(found: &Descriptor, profile: &str) -> String {
         out.push_str("It has no tunables.\n");
         return out;
     }
-    out.push_str(&tunables(&list));
+    out.push_str(&tunables(list));
     out
 }
 
