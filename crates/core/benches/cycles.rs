@@ -1,6 +1,8 @@
 //! So many cycles of one steady state, for `scripts/instructions` to count: `cycles WHAT ELEVATOR CONTEXTS N`, where WHAT
 //! is `bare` (an elevator queue; contexts in turn), `own` (the same; a context sends when its own request is done),
-//! `asked` (as `bare`) and `asked-own` (as `own`) print how often the elevator was asked, `merging` or `nomerges` (a whole request queue), or `load` (what the harness itself costs).
+//! `tree` and `tree-own` (as these two, in a tree of groups of three levels), `wide` and `wide-own` (1,000 queued, and a
+//! group for each context), `merging` or `nomerges` (a whole request queue), or `load` (what the harness itself costs).
+//! `asked` (as `bare`), `asked-own`, `asked-tree` and so on print how often the elevator was asked.
 //! For `scripts/nomerges` also a whole request queue by level and number of requests queued: `0,1000`, `1,..`, `2,..`, `rfc,..`.
 
 mod harness;
@@ -8,7 +10,7 @@ mod harness;
 use std::hint::black_box;
 
 use fairlift_core::queue::NoMerges;
-use harness::{Bare, Whole};
+use harness::{Bare, Tree, Whole};
 
 /// Before it counts: queues have formed, slices have begun, means are known.
 const WARM_UP: usize = 20_000;
@@ -25,8 +27,7 @@ fn main() {
         (0..cycles).for_each(|_| {
             black_box(load.next(None));
         });
-    } else if matches!(&what[..], "bare" | "own" | "asked" | "asked-own") {
-        let mut q = Bare::new(elevator, contexts, what.ends_with("own"));
+    } else if let Some(mut q) = bare(what, elevator, contexts) {
         (0..cycles).for_each(|_| q.cycle());
         black_box(&mut q);
         if what.starts_with("asked") {
@@ -45,4 +46,18 @@ fn main() {
         (0..cycles).for_each(|_| q.cycle());
         black_box(q.done);
     }
+}
+
+/// The elevator queue that `what` names.
+fn bare(what: &str, elevator: &str, contexts: usize) -> Option<Bare> {
+    let (tree, own) = match what.strip_prefix("asked-").unwrap_or(what) {
+        "bare" | "asked" => (Tree::Flat, false),
+        "own" => (Tree::Flat, true),
+        "tree" => (Tree::ThreeLevels, false),
+        "tree-own" => (Tree::ThreeLevels, true),
+        "wide" => (Tree::Wide, false),
+        "wide-own" => (Tree::Wide, true),
+        _ => return None,
+    };
+    Some(Bare::new(elevator, contexts, own, tree))
 }

@@ -4,7 +4,7 @@
 mod harness;
 
 use divan::Bencher;
-use harness::{Bare, Whole};
+use harness::{Bare, Tree, Whole};
 
 /// The elevators measured.
 const ELEVATORS: [&str; 4] = ["noop", "deadline", "cfq:2.6.31", "cfq:2.6.34"];
@@ -24,7 +24,7 @@ const CYCLES: u32 = 1_000;
 
 #[divan::bench(args = cases().map(Case::from), counters = [divan::counter::ItemsCount::new(CYCLES)])]
 fn elevator_queue(bencher: Bencher, case: &Case) {
-    let mut q = Bare::new(case.elevator, case.contexts, false);
+    let mut q = Bare::new(case.elevator, case.contexts, false, Tree::Flat);
     bencher.bench_local(|| (0..CYCLES).for_each(|_| q.cycle()));
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fairlift_core::collections::Id;
 use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
-use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, Request, RequestId};
+use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, GroupId, IoPrio, Op, Request, RequestId};
 
 use crate::anatomy::{Anatomy, Cause, Recorder, is_plugged};
 use crate::device::{Command, Completion, Device};
@@ -112,7 +112,7 @@ pub struct BlockLayer {
     done: VecDeque<Done>,
     /// Tasks waiting for a request slot, longest wait first, `[async, sync]`; with one set of tags for both all wait in the
     /// first list.
-    waiting: [VecDeque<TaskId>; 2],
+    waiting: [VecDeque<(TaskId, GroupId)>; 2],
     woken: VecDeque<TaskId>,
     finished: Vec<Completion>,
     stats: BlockStats,
@@ -284,7 +284,7 @@ impl BlockLayer {
             }
             Submitted::Full => {
                 let line = self.waiting_line(usize::from(bio.is_sync()));
-                self.waiting[line].push_back(task);
+                self.waiting[line].push_back((task, self.queue.group_of(&bio)));
                 if !again {
                     self.trace_bio(TraceKind::Waits, &bio, task, now);
                 }
@@ -323,7 +323,7 @@ impl BlockLayer {
 
     /// Does `task` still wait for a request slot?
     pub(crate) fn is_waiting(&self, task: TaskId) -> bool {
-        self.waiting.iter().any(|w| w.contains(&task))
+        self.waiting.iter().flatten().any(|(waiter, _)| *waiter == task)
     }
 
     /// The caller is about to wait for I/O.
@@ -467,10 +467,10 @@ impl BlockLayer {
 
     /// Let those try again who wait for the slots freed since the last call.
     fn wake_waiters(&mut self) {
-        for (class, count) in self.queue.take_wakeups().into_iter().enumerate() {
-            let line = self.waiting_line(class);
-            for _ in 0..count {
-                let Some(task) = self.waiting[line].pop_front() else { break };
+        while let Some((group, sync)) = self.queue.next_wakeup() {
+            let line = self.waiting_line(usize::from(sync));
+            let first = self.waiting[line].iter().position(|(_, of)| *of == group);
+            if let Some((task, _)) = first.and_then(|first| self.waiting[line].remove(first)) {
                 self.woken.push_back(task);
             }
         }

@@ -8,7 +8,7 @@ use fairlift_core::queue::{
     Admission, ElevatorQueue, NoMerges, Plugging, QueueConfig, RequestQueue, Submitted,
 };
 use fairlift_core::request::request;
-use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, RequestId};
+use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, GroupId, GroupParams, IoPrio, Op, RequestId};
 
 /// Requests queued.
 pub const QUEUED: usize = 32;
@@ -52,6 +52,53 @@ impl Load {
     }
 }
 
+/// Whose the contexts are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code)] // not every bench has groups
+pub enum Tree {
+    /// The root's; there are no groups.
+    Flat,
+    /// Of the groups three levels below the root of a tree with four children everywhere, in turn.
+    ThreeLevels,
+    /// Each of a group of its own below the root.
+    Wide,
+}
+
+impl Tree {
+    /// Requests queued: where there is a group for each context, enough for 1,000 groups to be busy at a time.
+    fn queued(self) -> usize {
+        if self == Tree::Wide { 1000 } else { QUEUED }
+    }
+
+    /// Groups below the root for so many contexts.
+    fn groups(self, contexts: usize) -> usize {
+        match self {
+            Tree::Flat => 0,
+            Tree::ThreeLevels => 4 + 16 + 64,
+            Tree::Wide => contexts,
+        }
+    }
+
+    /// The groups for the contexts. Weights differ, so that turns do not simply go round.
+    fn plant(self, q: &mut ElevatorQueue, contexts: usize) -> Vec<GroupId> {
+        let mut level = vec![GroupId::ROOT];
+        let (levels, children) = match self {
+            Tree::Flat => (0, 0),
+            Tree::ThreeLevels => (3, 4),
+            Tree::Wide => (1, contexts),
+        };
+        for _ in 0..levels {
+            let parents = std::mem::take(&mut level);
+            for (parent, nth) in parents.iter().flat_map(|parent| (0..children).map(move |nth| (parent, nth)))
+            {
+                let params = GroupParams::weight(100 + 50 * (nth % 4) as u32);
+                level.push(q.groups_mut().create(*parent, params).expect("there is room"));
+            }
+        }
+        level
+    }
+}
+
 /// A bare [`ElevatorQueue`] in its steady state.
 pub struct Bare {
     q: ElevatorQueue,
@@ -63,24 +110,32 @@ pub struct Bare {
 }
 
 impl Bare {
-    pub fn new(elevator: &str, contexts: usize, own: bool) -> Bare {
+    pub fn new(elevator: &str, contexts: usize, own: bool, tree: Tree) -> Bare {
+        let groups = tree.groups(contexts);
         let config = Config {
-            requests_max: 2 * QUEUED,
+            requests_max: 2 * tree.queued(),
             contexts_max: contexts + 1,
-            groups_max: 1,
+            groups_max: groups + 1,
             tick_ns: fairlift_core::MS,
         };
-        let mut q = ElevatorQueue::new(config.requests_max, contexts, true, build(elevator, &config));
-        let contexts = (0..contexts).map(|_| q.contexts_mut().create(IoPrio::DEFAULT)).collect();
+        let mut q = ElevatorQueue::new(config.requests_max, contexts, true, build(elevator, &config))
+            .with_groups(groups);
+        let groups = tree.plant(&mut q, contexts);
+        let mut group = groups.iter().cycle();
+        let mut context = || q.contexts_mut().create_in(*group.next().expect("no end"), IoPrio::DEFAULT);
+        let contexts = (0..contexts).map(|_| context()).collect();
         let mut bare = Bare { q, load: Load { contexts, turn: 0, own, random: 1 }, now: 0, asked: 0 };
-        (0..QUEUED).for_each(|_| bare.insert(None));
+        (0..tree.queued()).for_each(|_| bare.insert(None));
         bare
     }
 
     #[inline]
     fn insert(&mut self, done: Option<ContextId>) {
         let (op, sector, context) = self.load.next(done);
-        if let Some(rq) = self.q.take(request(op, Flags::NONE, sector, 8, context, self.now)) {
+        let group = self.q.contexts()[context].group;
+        let mut request = request(op, Flags::NONE, sector, 8, context, self.now);
+        request.group = group;
+        if let Some(rq) = self.q.take(request) {
             self.q.insert(rq, self.now);
         }
     }

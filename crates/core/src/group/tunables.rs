@@ -46,8 +46,17 @@ const CHARGE: Tunable = Tunable::new(
     "what weights share out: device time, bytes or requests",
 );
 
+const NR_GROUP_REQUESTS: Tunable = Tunable::new(
+    "nr_group_requests",
+    Unit::Number,
+    (1, MAX),
+    128,
+    "request slots of a group's own tasks, for sync and for async I/O each; at most nr_requests",
+);
+
 /// The settings, in the order to show them.
-pub const TUNABLES: &[Tunable] = &[GROUP_IDLE, GROUP_SLICE, GROUP_LATENCY, FAIRNESS, CHARGE];
+pub const TUNABLES: &[Tunable] =
+    &[GROUP_IDLE, GROUP_SLICE, GROUP_LATENCY, FAIRNESS, CHARGE, NR_GROUP_REQUESTS];
 
 /// Their values, times in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +66,7 @@ pub struct Settings {
     pub(crate) group_latency_ns: u64,
     pub(crate) fairness: u64,
     charge: u64,
+    pub(crate) nr_group_requests: u64,
 }
 
 impl Settings {
@@ -66,6 +76,7 @@ impl Settings {
         group_latency_ns: GROUP_LATENCY.stored_default(),
         fairness: FAIRNESS.stored_default(),
         charge: CHARGE.stored_default(),
+        nr_group_requests: NR_GROUP_REQUESTS.stored_default(),
     };
 
     /// Is what overran a slice charged?
@@ -110,6 +121,7 @@ impl Settings {
             "group_latency" => &mut self.group_latency_ns,
             "fairness" => &mut self.fairness,
             "charge" => &mut self.charge,
+            "nr_group_requests" => &mut self.nr_group_requests,
             _ => return None,
         })
     }

@@ -1,8 +1,8 @@
 //! Turns of groups, for elevators that keep one queue per group (noop, deadline, anticipatory): whose queue may dispatch,
 //! and for how long. cfq takes its own turns and asks the tree between them.
 //!
-//! A turn lasts a slice, which begins with the first completion in it (the first seek is not the group's doing, but is
-//! charged if nothing else comes of the turn). A group that runs dry within its slice is waited for, up to
+//! A turn lasts a slice, which begins once the device has none of the others' requests left, or with the group's first
+//! completion if that is earlier. A group that runs dry within its slice is waited for, up to
 //! [`Settings::group_idle_ns`](super::Settings) after its last completion, unless it is known to think longer. One that
 //! runs dry just as its slice ends (a program that reads one block after the other always does) keeps its place among
 //! those who want a turn for the same time: if the next turn is its own again, it is waited for then, and otherwise others
@@ -46,7 +46,10 @@ impl Habit {
 #[derive(Clone, Copy, Debug)]
 struct Active {
     group: GroupId,
+    /// When it began, or had the device to itself.
     since_ns: u64,
+    /// Is it known to have the device to itself?
+    alone: bool,
     /// When the slice began, and how long it is.
     slice: Option<(u64, u64)>,
     sent: Used,
@@ -140,10 +143,14 @@ impl Turns {
     pub(crate) fn completed(&mut self, groups: &Groups, group: GroupId, now: u64) {
         self.in_flight -= 1;
         self.habits[group.index()].answered_ns = Some(now);
-        if let Some(active) = self.active.as_mut().filter(|active| active.group == group) {
-            let settings = groups.settings();
-            active.slice.get_or_insert_with(|| (now, settings.slice_ns(groups.share(group))));
+        let Some(active) = self.active.as_mut().filter(|active| active.slice.is_none()) else { return };
+        if active.group != group {
+            active.since_ns = now;
+            active.alone = self.in_flight == groups[active.group].in_flight();
+            return;
         }
+        let begun_ns = if active.alone { active.since_ns } else { now };
+        active.slice = Some((begun_ns, groups.settings().slice_ns(groups.share(group))));
     }
 
     // ---- the decision ----
@@ -210,7 +217,8 @@ impl Turns {
         if groups.settings().drains() && self.in_flight > groups[group].in_flight() {
             return Turn::Rest;
         }
-        self.active = Some(Active { group, since_ns: now, slice: None, sent: Used::default() });
+        let alone = self.in_flight == groups[group].in_flight();
+        self.active = Some(Active { group, since_ns: now, alone, slice: None, sent: Used::default() });
         Turn::Of(group)
     }
 

@@ -7,9 +7,11 @@
 //! Source: Linux 2.6.33 `block/blk-core.c` (`get_request`, `freed_request`), `block/blk.h`; Linux 6.12
 //! `block/blk-mq-tag.c`.
 
+use super::group_slots::GroupSlots;
 use crate::MS;
 use crate::context::Context;
 use crate::elevator::MayQueue;
+use crate::group::GroupId;
 
 /// Allocations a batcher has before it queues up again.
 const BATCH_REQUESTS: u32 = 32;
@@ -52,13 +54,41 @@ impl Admission {
 
 /// One class's pool.
 #[derive(Clone, Copy, Debug, Default)]
-struct Pool {
-    taken: u32,
+pub(super) struct Pool {
+    pub(super) taken: u32,
     congested: bool,
     /// No more slots but for batchers.
     full: bool,
     /// The elevator refused somebody while the pool was empty: the other pool's next free slot looks here too.
     starved: bool,
+}
+
+impl Pool {
+    /// May `task` take a slot of `nr`? If so: is it one beyond them?
+    #[inline]
+    fn ask(&mut self, nr: u32, task: &mut Context, may: MayQueue, now: u64) -> Option<bool> {
+        let mut beyond = false;
+        if self.taken + 1 >= congestion_on(nr) {
+            if self.taken + 1 >= nr {
+                beyond = true;
+                if !self.full {
+                    Gate::woken(task, now);
+                    self.full = true;
+                } else if may != MayQueue::Must && !is_batching(task, now) {
+                    return None;
+                }
+            }
+            self.congested = true;
+        }
+        (self.taken < 3 * nr / 2).then_some(beyond)
+    }
+}
+
+/// What was short.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refused {
+    ByGroup,
+    ByDevice,
 }
 
 /// The pools and their waiters' wake-ups.
@@ -69,11 +99,18 @@ pub(super) struct Gate {
     pools: [Pool; 2],
     /// Wake-ups the host has not fetched yet, `[async, sync]`.
     wakeups: [u32; 2],
+    /// Who has how many of them; only where there can be groups.
+    groups: Option<GroupSlots>,
 }
 
 impl Gate {
     pub(super) fn new(admission: Admission) -> Gate {
-        Gate { admission, nr: admission.limit(), pools: [Pool::default(); 2], wakeups: [0; 2] }
+        Gate { admission, nr: admission.limit(), pools: [Pool::default(); 2], wakeups: [0; 2], groups: None }
+    }
+
+    /// With a part of the slots for each of so many groups, the root included, if it is not alone.
+    pub(super) fn with_groups(self, slots: usize) -> Gate {
+        Gate { groups: (slots > 1).then(|| GroupSlots::new(slots)), ..self }
     }
 
     /// Slots taken in both pools.
@@ -113,22 +150,7 @@ impl Gate {
             pool.starved |= pool.taken == 0;
             return false;
         }
-        let mut beyond = false;
-        if pool.taken + 1 >= congestion_on(nr) {
-            if pool.taken + 1 >= nr {
-                beyond = true;
-                if !pool.full {
-                    Gate::woken(task, now);
-                    pool.full = true;
-                } else if may != MayQueue::Must && !is_batching(task, now) {
-                    return false;
-                }
-            }
-            pool.congested = true;
-        }
-        if pool.taken >= 3 * nr / 2 {
-            return false;
-        }
+        let Some(beyond) = pool.ask(nr, task, may, now) else { return false };
         pool.taken += 1;
         pool.starved = false;
         if beyond && is_batching(task, now) {
@@ -163,13 +185,7 @@ impl Gate {
     }
 
     fn relieve(&mut self, class: usize) {
-        let nr = self.nr;
-        let pool = &mut self.pools[class];
-        if pool.taken < congestion_off(nr) {
-            pool.congested = false;
-        }
-        if pool.taken < nr {
-            pool.full = false;
+        if relieved(&mut self.pools[class], self.nr) {
             self.wake(class);
         }
     }
@@ -179,6 +195,142 @@ impl Gate {
     pub(super) fn take_wakeups(&mut self) -> [u32; 2] {
         core::mem::take(&mut self.wakeups)
     }
+
+    // ---- by group ----
+
+    /// Are there groups?
+    #[inline]
+    pub(super) fn has_groups(&self) -> bool {
+        self.groups.is_some()
+    }
+
+    /// A group's part of the slots, given `nr_group_requests`.
+    fn part(&self, nr_group: u64) -> u32 {
+        let least = if matches!(self.admission, Admission::Pools { .. }) { 4 } else { 1 };
+        u32::try_from(nr_group).unwrap_or(u32::MAX).clamp(least, self.nr.max(least))
+    }
+
+    /// Which pool, and whose waiters its slots suit.
+    fn pool(&self, class: usize) -> (usize, core::ops::Range<usize>) {
+        match self.admission {
+            Admission::Pools { .. } => (class, class..class + 1),
+            Admission::Tags { .. } => (0, 0..2),
+        }
+    }
+
+    /// Is `group`'s part so full that those who can should hold back?
+    pub(super) fn is_group_congested(&self, group: GroupId, sync: bool) -> bool {
+        let pool = self.pool(usize::from(sync)).0;
+        let of_group = self.groups.as_ref().map(|groups| groups.share(group).pools[pool]);
+        of_group.is_some_and(|pool| pool.congested)
+    }
+
+    /// Take a slot of `group`'s part if the rules allow it; otherwise one more of it waits.
+    pub(super) fn enter_group(
+        &mut self,
+        (group, nr_group): (GroupId, u64),
+        sync: bool,
+        task: &mut Context,
+        may: MayQueue,
+        now: u64,
+    ) -> bool {
+        let part = self.part(nr_group);
+        let answer = match self.admission {
+            Admission::Pools { .. } => self.ask_pools((group, part), sync, task, may, now),
+            Admission::Tags { .. } => self.ask_tags(group, part),
+        };
+        let class = usize::from(sync);
+        let pool = self.pool(class).0;
+        let Some(groups) = &mut self.groups else { return false };
+        match answer {
+            Ok(beyond) => {
+                groups.share_mut(group).pools[pool].taken += 1;
+                self.pools[pool].taken += 1;
+                if beyond && is_batching(task, now) {
+                    task.batch_left -= 1;
+                }
+            }
+            Err(refused) => groups.refuse(group, class, refused),
+        }
+        answer.is_ok()
+    }
+
+    fn ask_pools(
+        &mut self,
+        (group, part): (GroupId, u32),
+        sync: bool,
+        task: &mut Context,
+        may: MayQueue,
+        now: u64,
+    ) -> Result<bool, Refused> {
+        let groups = self.groups.as_mut().ok_or(Refused::ByGroup)?;
+        let device = &mut self.pools[usize::from(sync)];
+        if may == MayQueue::No {
+            return Err(Refused::ByDevice);
+        }
+        let own = &mut groups.share_mut(group).pools[usize::from(sync)];
+        let beyond = own.ask(part, task, may, now).ok_or(Refused::ByGroup)?;
+        device.congested |= device.taken + 1 >= congestion_on(self.nr);
+        let batches = may == MayQueue::Must || is_batching(task, now);
+        let ceiling = if batches { 3 * self.nr / 2 } else { self.nr };
+        if device.taken < ceiling { Ok(beyond) } else { Err(Refused::ByDevice) }
+    }
+
+    fn ask_tags(&mut self, group: GroupId, part: u32) -> Result<bool, Refused> {
+        let groups = self.groups.as_ref().ok_or(Refused::ByGroup)?;
+        match (groups.share(group).pools[0].taken < part, self.taken() < self.nr) {
+            (true, true) => Ok(false),
+            (false, _) => Err(Refused::ByGroup),
+            (true, false) => Err(Refused::ByDevice),
+        }
+    }
+
+    /// A slot of `group`'s part is free again.
+    pub(super) fn leave_group(&mut self, (group, nr_group): (GroupId, u64), sync: bool) {
+        let (pool, classes) = self.pool(usize::from(sync));
+        let (part, nr) = (self.part(nr_group), self.nr);
+        let Some(groups) = &mut self.groups else { return };
+        groups.share_mut(group).pools[pool].taken -= 1;
+        groups.leave(group, pool, part, classes.clone());
+        let device = &mut self.pools[pool];
+        device.taken -= 1;
+        if relieved(device, nr) {
+            classes.for_each(|class| groups.admit(class));
+        }
+        // Somebody may have been refused by the elevator although there was room.
+        if self.pools[1 - pool].taken == 0 {
+            groups.admit(1 - pool);
+        }
+    }
+
+    /// A waiter of `group` was woken and did not need the slot: it is the next one's.
+    pub(super) fn pass_on(&mut self, group: GroupId, sync: bool) {
+        if let Some(groups) = &mut self.groups {
+            groups.pass_on(group, usize::from(sync));
+        }
+    }
+
+    /// The next wake-up that was not fetched: of a waiter of which group, and is it sync?
+    pub(super) fn next_wakeup(&mut self) -> Option<(GroupId, bool)> {
+        if let Some(groups) = &mut self.groups {
+            return groups.next_wakeup();
+        }
+        let class = self.wakeups.iter().position(|count| *count > 0)?;
+        self.wakeups[class] -= 1;
+        Some((GroupId::ROOT, class == 1))
+    }
+}
+
+/// A slot of `nr` was given back: is there room for somebody new?
+#[inline]
+pub(super) fn relieved(pool: &mut Pool, nr: u32) -> bool {
+    if pool.taken < congestion_off(nr) {
+        pool.congested = false;
+    }
+    if pool.taken < nr {
+        pool.full = false;
+    }
+    pool.taken < nr
 }
 
 const fn congestion_on(nr: u32) -> u32 {

@@ -31,6 +31,7 @@ mod by_group;
 mod dispatch_list;
 mod elevator_queue;
 mod flush;
+mod group_slots;
 mod merge;
 mod ordering;
 mod plug;
@@ -45,7 +46,7 @@ pub use plug::Plugging;
 use alloc::boxed::Box;
 
 use crate::context::{ContextId, Contexts, IoPrio};
-use crate::elevator::{self, Dispatch, Elevator};
+use crate::elevator::{self, Dispatch, Elevator, MayQueue};
 use crate::group::{GroupError, GroupId, Groups};
 use crate::request::{Bio, Flags, Op, QueueData, Request, RequestId, RequestState, Requests};
 use admission::Gate;
@@ -170,7 +171,7 @@ impl RequestQueue {
             config,
             lower: ElevatorQueue::new(requests, config.contexts_max, config.rotational, elevator)
                 .with_groups(config.groups_max),
-            gate: Gate::new(config.admission),
+            gate: Gate::new(config.admission).with_groups(config.groups_max + 1),
             bios: Bios::new(requests * usize::from(config.limits.max_segments)),
             hash: EndHash::new(requests),
             last_merge: None,
@@ -238,6 +239,28 @@ impl RequestQueue {
         self.gate.is_congested(sync)
     }
 
+    /// Should those of `group` who can hold back? Its part of the slots may be short ([`crate::group::TUNABLES`]:
+    /// `nr_group_requests`) when the device's are not, and the other way round.
+    pub fn is_group_congested(&self, group: GroupId, sync: bool) -> bool {
+        self.is_congested(sync) || self.gate.is_group_congested(self.groups().known(group), sync)
+    }
+
+    /// The group whose `bio` is: by itself, or its context's.
+    pub fn group_of(&self, bio: &Bio) -> GroupId {
+        let context = self.contexts().known(bio.context);
+        self.groups().known(bio.group.unwrap_or(self.contexts()[context].group))
+    }
+
+    /// The next wake-up: a waiter of which group, and of which class (sync?). That group's waiter who waits longest may
+    /// [`RequestQueue::resubmit`]; `None`: that was all. For queues with and without groups. A waiter belongs to the group
+    /// its bio had ([`RequestQueue::group_of`]) when it was told [`Submitted::Full`], even if its task was moved since. In a
+    /// queue with groups every `Full` counts one waiter, who must come back when woken.
+    pub fn next_wakeup(&mut self) -> Option<(GroupId, bool)> {
+        self.gate.next_wakeup()
+    }
+
+    /// For queues without groups ([`QueueConfig::groups_max`] 0): as [`RequestQueue::next_wakeup`], all at once.
+    ///
     /// Wake-ups since the last call, `[async, sync]`: that many waiters of a class may [`RequestQueue::resubmit`], longest
     /// wait first. Without a waiter a wake-up is void. ([`Admission::Tags`] wakes one waiter of each class for a free tag: one
     /// of them may find it gone, gets [`Submitted::Full`] and waits on.)
@@ -272,7 +295,11 @@ impl RequestQueue {
     pub fn resubmit(&mut self, bio: Bio, now: u64) -> Submitted {
         let bio = self.adopt(bio);
         if let Some(answer) = self.answer_at_once(&bio) {
-            self.gate.wake(usize::from(bio.is_sync())); // it leaves the slot it was woken for to the next
+            // It leaves the slot it was woken for to the next.
+            match self.gate.has_groups() {
+                true => self.gate.pass_on(self.group_of(&bio), bio.is_sync()),
+                false => self.gate.wake(usize::from(bio.is_sync())),
+            }
             return answer;
         }
         Gate::woken(&mut self.lower.contexts_mut()[bio.context], now);
@@ -319,14 +346,14 @@ impl RequestQueue {
     fn enqueue(&mut self, bio: Bio, now: u64) -> Submitted {
         let sync = bio.is_sync();
         let may = self.lower.may_queue(bio.context, sync, now);
-        if !self.gate.enter(sync, &mut self.lower.contexts_mut()[bio.context], may, now) {
+        if !self.enter(&bio, may, now) {
             // Its task goes to sleep: what it has gathered must not wait with it.
             self.flush_task_plug(bio.context, now);
             self.plug.unplug();
             return Submitted::Full;
         }
         let Some(rq) = self.take(&bio, sync, now) else {
-            self.gate.leave(sync);
+            self.leave(sync, self.group_of(&bio));
             return Submitted::Full;
         };
         if let Plugging::Queue { delay_ns, .. } = self.config.plugging
@@ -347,6 +374,27 @@ impl RequestQueue {
         }
         self.unplug_for(bio.flags);
         Submitted::Queued(rq)
+    }
+
+    /// Take a slot for `bio` if there is one for it.
+    #[inline]
+    fn enter(&mut self, bio: &Bio, may: MayQueue, now: u64) -> bool {
+        let sync = bio.is_sync();
+        if !self.gate.has_groups() {
+            return self.gate.enter(sync, &mut self.lower.contexts_mut()[bio.context], may, now);
+        }
+        let part = (self.group_of(bio), self.groups().settings().nr_group_requests);
+        self.gate.enter_group(part, sync, &mut self.lower.contexts_mut()[bio.context], may, now)
+    }
+
+    /// Give a slot back that `group` took.
+    #[inline]
+    fn leave(&mut self, sync: bool, group: GroupId) {
+        if !self.gate.has_groups() {
+            return self.gate.leave(sync);
+        }
+        let part = (group, self.groups().settings().nr_group_requests);
+        self.gate.leave_group(part, sync);
     }
 
     /// A slot and a bio node for `bio`; there is one of each for everybody the gate lets in.
@@ -452,10 +500,11 @@ impl RequestQueue {
 
     #[inline]
     fn release(&mut self, rq: RequestId) {
-        let pool = self.requests()[rq].queue.pool;
+        let request = &self.requests()[rq];
+        let (pool, group) = (request.queue.pool, request.group);
         self.lower.release(rq);
         if pool != NO_POOL {
-            self.gate.leave(pool == 1);
+            self.leave(pool == 1, group);
         }
     }
 

@@ -45,7 +45,9 @@ impl Cfq {
             (Some(a), Some(b)) if distance(b) < distance(a) => b,
             (a, b) => a.or(b)?,
         };
-        let next = self.queue(nearest).next.filter(|_| nearest != id)?;
+        // With `group_isolation` off queues of several groups may be in one round; a merged queue would be of one of them.
+        let may_join = nearest != id && self.queue(nearest).home == self.queue(id).home;
+        let next = self.queue(nearest).next.filter(|_| may_join)?;
         self.is_close(requests[next].sector).then_some(nearest)
     }
 

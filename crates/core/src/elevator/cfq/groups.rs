@@ -1,7 +1,8 @@
 //! Groups: each has a round of its own (trees, busy queues, workload); between the turns of queues the tree of groups
 //! ([`crate::group`]) says whose round goes on. Without groups everything is in the root's round and nobody is asked.
 //!
-//! * **What a turn costs** its group: the time of the slice, at most what was allotted unless `fairness` is on; a turn whose
+//! * **What a turn costs** its group: the time of the slice, at most what was allotted; with `fairness` all of the turn, as
+//!   far as the device had nothing of other groups to do; a turn whose
 //!   slice never began, or ended in the tick it began, costs its time from the start, so that seeks and failed starts are
 //!   paid for; an async turn of a group without sync queues costs all that was allotted, since a drive's cache takes writes
 //!   faster than it can keep up with.
@@ -106,7 +107,9 @@ impl Cfq {
     pub(super) fn pick_group(&self, env: &mut Env<'_>) -> Option<GroupId> {
         // The root may have been busy before there were groups.
         self.settle(env, GroupId::ROOT);
-        env.groups.pick()
+        let group = env.groups.pick()?;
+        let others = env.device.in_flight_total().saturating_sub(env.groups[group].in_flight());
+        (others == 0 || !env.groups.settings().drains()).then_some(group)
     }
 
     /// The active queue's turn is over: `id` pays for it.
@@ -114,13 +117,15 @@ impl Cfq {
     pub(super) fn charge_group(&self, env: &mut Env<'_>, id: QueueId, now: u64) {
         let (queue, spent) = (self.queue(id), &self.spent);
         let settings = env.groups.settings();
+        // From the last answer to another group, or the turn's beginning.
+        let used = now.saturating_sub(spent.since);
         let lasted = now.saturating_sub(spent.begun);
         let time = if queue.slice_new || lasted == 0 {
-            now.saturating_sub(spent.since).max(self.limits.tick)
+            used.max(self.limits.tick)
         } else if !queue.sync && !self.sync_waits_in_group_of(id) {
             spent.allocated
         } else if settings.charges_overrun() {
-            lasted
+            used
         } else {
             lasted.min(spent.allocated)
         };
@@ -130,6 +135,15 @@ impl Cfq {
             sectors: spent.sectors,
         };
         env.groups.charge(queue.group, &used);
+    }
+
+    /// A request of another queue is done: until now the device may have been busy with that.
+    #[cold]
+    pub(super) fn completed_for_other(&mut self, id: QueueId, now: u64) {
+        let active = self.active.map(|active| self.queue(active));
+        if active.is_some_and(|active| active.slice_new && active.group != self.queue(id).group) {
+            self.spent.since = now;
+        }
     }
 
     /// [`Trees::Single`] does not file sync apart: there the group's busy queues beside `id` are asked for.

@@ -588,6 +588,8 @@ impl Elevator for Cfq {
         }
         if self.active == Some(id) {
             self.completed_for_active(env, id, rq, now);
+        } else if env.groups.in_use() {
+            self.completed_for_other(id, now);
         }
         self.reap(env, id, now);
     }

@@ -337,7 +337,8 @@ impl Cfq {
                 if state.epoch == Some(tenant.epoch) { state.queue } else { self.meet(env, context, now) };
             match own {
                 Some(id) if self.queue(id).home == group => self.settled_queue(env, context, id, now),
-                _ => self.join_new_queue(context, group),
+                Some(id) => self.exchange(env, context, id, now),
+                None => self.join_new_queue(context, group),
             }
         };
         self.refresh_ioprio(id, tenant.ioprio);
@@ -376,6 +377,17 @@ impl Cfq {
         self.queue_mut(id).users += 1;
         self.contexts[context.index()].queue = Some(id);
         id
+    }
+
+    /// `context` has had to do with another group's `id` (the overflow queue), for want of a free one.
+    #[cold]
+    fn exchange(&mut self, env: &mut Env<'_>, context: ContextId, id: QueueId, now: u64) -> QueueId {
+        if self.free.is_empty() || context == ContextId::OVERFLOW {
+            return id;
+        }
+        let own = self.join_new_queue(context, env.contexts[context].group);
+        self.leave(env, id, now);
+        own
     }
 
     #[inline]

@@ -11,7 +11,7 @@ use crate::group::{GroupId, GroupParams, GroupStats};
 use crate::queue::{Admission, Plugging, QueueConfig, RequestQueue, Submitted};
 use crate::{Bio, ContextId, Flags, IoPrio, MS, Op, RequestId};
 
-const ELEVATORS: &[(&str, &str)] = &[
+pub(super) const ELEVATORS: &[(&str, &str)] = &[
     ("noop", ""),
     ("deadline", ""),
     ("anticipatory", ""),
@@ -54,6 +54,9 @@ struct World {
     /// Accepted and not done.
     open: BTreeMap<u64, ()>,
     issued: Vec<RequestId>,
+    /// Told that there is no slot: in which group, and with what.
+    waiters: Vec<(GroupId, Bio)>,
+    waited: u64,
     /// What the queue said, for comparing two runs.
     answers: Vec<(u64, String)>,
     /// Requests done outside the root.
@@ -67,7 +70,8 @@ impl World {
             contexts_max: random.one_of(&[1, TASKS, 8]),
             groups_max: random.one_of(&[1, GROUPS]),
             plugging: random.one_of(&[Plugging::Off, Plugging::QUEUE, Plugging::Task]),
-            admission: Admission::Pools { nr_requests: 8 },
+            admission: random
+                .one_of(&[Admission::Pools { nr_requests: 8 }, Admission::Tags { nr_requests: 8 }]),
             tick_ns: random.one_of(&[0, MS, 4 * MS]),
             rotational: random.below(2) == 0,
             ..QueueConfig::default()
@@ -85,6 +89,8 @@ impl World {
             cookies: 0,
             open: BTreeMap::new(),
             issued: Vec::new(),
+            waiters: Vec::new(),
+            waited: 0,
             answers: Vec::new(),
             grouped_done: 0,
         }
@@ -117,11 +123,32 @@ impl World {
             group,
         };
         self.cookies += 1;
-        match self.q.submit(bio, self.now) {
+        let answer = self.q.submit(bio, self.now);
+        self.answered(bio, answer);
+        self.wake();
+    }
+
+    fn answered(&mut self, bio: Bio, answer: Submitted) {
+        match answer {
             Submitted::Queued(_) | Submitted::Merged(_) => {
                 self.open.insert(bio.cookie, ());
             }
-            Submitted::Done | Submitted::Full | Submitted::Refused(_) => {}
+            Submitted::Full => {
+                self.waited += 1;
+                self.waiters.push((self.q.group_of(&bio), bio));
+            }
+            Submitted::Done | Submitted::Refused(_) => {}
+        }
+    }
+
+    /// Those who were woken try again.
+    fn wake(&mut self) {
+        while let Some((group, sync)) = self.q.next_wakeup() {
+            let first = self.waiters.iter().position(|(of, bio)| *of == group && bio.is_sync() == sync);
+            if let Some((_, bio)) = first.map(|first| self.waiters.remove(first)) {
+                let answer = self.q.resubmit(bio, self.now);
+                self.answered(bio, answer);
+            }
         }
     }
 
@@ -153,6 +180,7 @@ impl World {
         self.q.complete(rq, self.now, |cookie| {
             assert!(open.remove(&cookie).is_some(), "bio {cookie} is done, but was not open");
         });
+        self.wake();
     }
 
     fn change_groups(&mut self) {
@@ -189,6 +217,9 @@ impl World {
                     ("group_idle", "8"),
                     ("group_latency", "0"),
                     ("group_slice", "10"),
+                    ("nr_group_requests", "1"),
+                    ("nr_group_requests", "5"),
+                    ("nr_group_requests", "128"),
                 ]);
                 self.q.groups_mut().set(setting.0, setting.1).expect("it is a setting");
             }
@@ -273,6 +304,7 @@ impl World {
             self.complete();
             self.dispatch();
         }
+        assert_eq!(self.waiters, [], "nobody wakes them any more");
     }
 }
 
@@ -293,16 +325,18 @@ fn streams() -> u64 {
 #[test]
 fn nothing_is_lost_whatever_happens_to_groups() {
     for elevator in ELEVATORS {
-        let mut grouped = 0;
+        let (mut grouped, mut waited) = (0, 0);
         for seed in 0..streams() {
             let world = run(seed, *elevator);
             grouped += world.grouped_done;
+            waited += world.waited;
             for (id, group) in world.q.groups().iter() {
                 assert_eq!((group.queued(), group.in_flight()), (0, 0), "{id:?}, seed {seed}");
                 assert_eq!(group.stats().total().queued, 0, "{id:?}, seed {seed}");
             }
             assert_eq!(world.q.pending(), 0);
         }
+        assert!(waited > 10 * streams(), "{elevator:?}: only {waited} had to wait for a slot");
         assert!(grouped > 10 * streams(), "{elevator:?}: only {grouped} requests in groups");
     }
 }
