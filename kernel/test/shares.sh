@@ -29,7 +29,7 @@ load_in() {
     where=$1
     shift
     sh -c 'echo 0 >"$1/cgroup.procs" && shift && exec fio "$@"' - "$cgroups/$where" --name=load --filename=/dev/$disk --bs=4k --direct=1 \
-        --size=512m --norandommap --ioengine=libaio --iodepth=4 --time_based --runtime=1000 "$@" >/dev/null 2>&1 &
+        --size=512m --norandommap --ioengine=libaio --iodepth=16 --time_based --runtime=1000 "$@" >/dev/null 2>&1 &
     jobs="$jobs $!"
 }
 
@@ -44,11 +44,24 @@ done_of() {
     sed -n "s/^$number .*rios=\([0-9]*\) wios=\([0-9]*\) .*/\1 \2/p" "$cgroups/$1/io.stat" | awk '{ print $1 + $2 } END { if (!NR) print 0 }'
 }
 
-# What each GROUP gets done from now on: numbers in the order of the arguments.
+all_done() {
+    for path in "$@"; do done_of "$path"; done
+}
+
+total() {
+    awk '{ for (i = 1; i <= NF; i++) sum += $i } END { print sum + 0 }'
+}
+
+# What each GROUP gets done from now on: numbers in the order of the arguments. Until the disk has done what it can in the time
+# (450 requests a second), since the machine around it may stand still for a while.
 counts() {
-    before=$(for path in "$@"; do done_of "$path"; done)
-    sleep "$seconds"
-    after=$(for path in "$@"; do done_of "$path"; done)
+    before=$(all_done "$@")
+    enough=$(($(echo $before | total) + seconds * 450)) waited=0
+    while [ "$(all_done "$@" | total)" -lt "$enough" ] && [ "$waited" -lt $((10 * seconds)) ]; do
+        sleep 1
+        waited=$((waited + 1))
+    done
+    after=$(all_done "$@")
     { echo $before; echo $after; } | awk 'NR == 1 { split($0, was) } NR == 2 { for (i = 1; i <= NF; i++) printf "%d ", $i - was[i] }'
 }
 
@@ -115,8 +128,9 @@ echo 1 >/sys/block/$disk/queue/rotational
 load
 for name in $OURS; do
     elevator $disk "$name"
-    echo 128 >/sys/block/$disk/queue/nr_requests
-    [ -z "$FAIRNESS" ] || echo "$FAIRNESS" >/sys/block/$disk/queue/iosched/fairness
+    echo 256 >/sys/block/$disk/queue/nr_requests
+    # What overran a turn is charged: else the light group's short turns, of a dozen requests, are one request too long each.
+    echo 1 >/sys/block/$disk/queue/iosched/fairness
     for rw in randread randwrite; do
         share $rw "a 1 b 3" a 100 b 300
         [ -n "$FULL" ] || continue
