@@ -29,7 +29,7 @@ load_in() {
     where=$1
     shift
     sh -c 'echo 0 >"$1/cgroup.procs" && shift && exec fio "$@"' - "$cgroups/$where" --name=load --filename=/dev/$disk --bs=4k --direct=1 \
-        --size=512m --norandommap --ioengine=libaio --iodepth=16 --time_based --runtime=1000 "$@" >/dev/null 2>&1 &
+        --size=512m --norandommap --ioengine=libaio --iodepth=60 --time_based --runtime=1000 "$@" >/dev/null 2>&1 &
     jobs="$jobs $!"
 }
 
@@ -128,7 +128,7 @@ echo 1 >/sys/block/$disk/queue/rotational
 load
 for name in $OURS; do
     elevator $disk "$name"
-    echo 256 >/sys/block/$disk/queue/nr_requests
+    echo 512 >/sys/block/$disk/queue/nr_requests
     # What overran a turn is charged: else the light group's short turns, of a dozen requests, are one request too long each.
     echo 1 >/sys/block/$disk/queue/iosched/fairness
     for rw in randread randwrite; do

@@ -403,9 +403,11 @@ fn as_bio(arrival: &Arrival, queue: &ElevatorQueue) -> Bio {
     }
 }
 
-/// Tunable `index` of an elevator with these, or of the groups below it, which follow.
+/// Tunable `index` of an elevator with these, or of the groups below it, which follow. How many requests there may be is
+/// the kernel's to say (`nr_requests`), for all groups together.
 fn tunable(elevators: &'static [Tunable], index: usize) -> Option<&'static Tunable> {
-    elevators.iter().chain(group::TUNABLES).nth(index)
+    let groups = group::TUNABLES.iter().filter(|tunable| tunable.name != "nr_group_requests");
+    elevators.iter().chain(groups).nth(index)
 }
 
 /// Tunable `index` of an elevator under a profile, the groups' behind its own; `None` behind the last.
