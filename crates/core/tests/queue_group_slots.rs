@@ -1,4 +1,4 @@
-//! Request slots by group: who gets one, who waits, who is woken.
+//! Request slots by group: who gets one, who waits, who is woken; and what is not merged.
 
 mod queue_support;
 
@@ -43,6 +43,20 @@ fn finish_one(q: &mut RequestQueue) {
 }
 
 const POOLS: Admission = Admission::Pools { nr_requests: 64 };
+
+/// Whose request it became part of would pay for it.
+#[test]
+fn nothing_joins_a_request_of_another_group() {
+    let (mut q, [(_, one), (_, other)]) = tenants(POOLS, "16");
+    queued(q.submit(read(one, 1000, 8), 0));
+    queued(q.submit(read(other, 1008, 8), 0));
+    queued(q.submit(read(other, 992, 8), 0));
+    // Nor do two requests become one where they meet.
+    queued(q.submit(read(one, 1024, 8), 0));
+    merged(q.submit(read(one, 1032, 8), 0));
+    merged(q.submit(read(other, 1016, 8), 0));
+    assert_eq!(q.pending(), 4);
+}
 
 /// 16 slots: the task that fills them may take its batch of them beyond, to 24; the other group has its own 24 all the same.
 #[test]

@@ -449,9 +449,19 @@ impl ElevatorQueue {
         elevator.find_front(&env, bio)
     }
 
-    /// See [`Elevator::allow_merge`].
+    /// Would a request made of `bio` be of `rq`'s group?
+    #[inline]
+    pub(super) fn is_of_group(&self, rq: RequestId, bio: &Bio) -> bool {
+        let group = || self.groups.known(bio.group.unwrap_or(self.contexts[bio.context].group));
+        !self.grouped || self.requests[rq].group == group()
+    }
+
+    /// See [`Elevator::allow_merge`]. Nothing joins a request of another group, which would pay for it.
     #[inline]
     pub fn allow_merge(&mut self, rq: RequestId, bio: &Bio, now: u64) -> bool {
+        if !self.is_of_group(rq, bio) {
+            return false;
+        }
         let (elevator, env) = self.split(now);
         elevator.allow_merge(&env, rq, bio)
     }

@@ -179,6 +179,7 @@ impl RequestQueue {
         }
         if let Some(rq) = self.task_plugs.newest(bio.context)
             && let Some(growth) = joins(&self.requests()[rq], bio)
+            && self.lower.is_of_group(rq, bio)
             && self.attach(rq, bio, growth)
         {
             return Some(rq);
@@ -272,6 +273,7 @@ impl RequestQueue {
         let (low, high) = (&self.requests()[low], &self.requests()[high]);
         low.end() == high.sector
             && low.op == high.op
+            && low.group == high.group
             && low.is_mergeable()
             && high.is_mergeable()
             && self.config.limits.allow([low.sectors, high.sectors], [low.segments, high.segments])
