@@ -4,7 +4,7 @@ SHELL = /bin/sh
 CARGO ?= cargo
 FAIRLIFT = target/release/fairlift
 
-.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce kernel kernel-test kernel-install kernel-bench vm
+.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce page-test kernel kernel-test kernel-install kernel-bench vm
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -20,6 +20,7 @@ test: lint doc ## everything CI runs: format, lints, docs, all tests, experiment
 	$(CARGO) test --workspace --locked
 	$(CARGO) build --release --locked
 	$(FAIRLIFT) reproduce
+	scripts/page-test
 	kernel/test/short
 
 lint:
@@ -32,6 +33,9 @@ doc:
 
 reproduce: build ## published figures beside ours, written to docs/experiments.md
 	$(FAIRLIFT) reproduce --output docs/experiments.md
+
+page-test: build ## the report of the demo in a headless browser (needs node and Chromium)
+	scripts/page-test
 
 bench: ## time per request of core and simulator, then instructions per request
 	$(CARGO) bench --workspace --locked

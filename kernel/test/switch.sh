@@ -50,6 +50,7 @@ while [ "$round" -lt "$rounds" ]; do
     done
     rmmod fairlift || fail "fairlift does not unload in round $round"
     load
+    [ $((round % 10)) -ne 0 ] || echo "$round rounds"
     # The first rounds fill caches.
     [ "$round" -ne $((rounds / 4 + 1)) ] || before=$(kernel_memory)
 done

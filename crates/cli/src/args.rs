@@ -81,6 +81,8 @@ Examples:
     Capture(CaptureArguments),
     /// Replay a measured trace on modelled devices and score them
     Validate(ValidateArguments),
+    /// Measure a real file or disk with fio and make a device file of it
+    Calibrate(CalibrateArguments),
 }
 
 /// A thing to show.
@@ -176,6 +178,98 @@ pub struct ValidateArguments {
     pub output: Option<PathBuf>,
 }
 
+/// `fairlift calibrate`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  fairlift calibrate --device /data/some-large-file --output mine.toml     reads only
+  fairlift calibrate --device /dev/sdb --save sdb.json --output sdb.toml   as root
+  fairlift calibrate --device /data/new --size 4G --write -o mine.toml     makes a file, writes to it, removes it
+  fairlift calibrate --device /dev/sdb --print-series > series.fio         for a machine without fairlift: run there
+                                                                           fio --output-format=json series.fio > sdb.json
+  fairlift calibrate --from sdb.json --output sdb.toml                     and fit here
+  fairlift calibrate --from sdb.json --from more.json                      jobs not of the series are predicted
+  fairlift compare job.fio --device mine.toml
+
+Needs fio for measuring. Nothing is written unless --write is given; then the contents of the file or disk are lost.
+docs/calibrate.md says what is fitted to what.")]
+pub struct CalibrateArguments {
+    /// Measure this file or disk with fio
+    #[arg(long, value_name = "FILE|DISK", conflicts_with = "from")]
+    pub device: Option<String>,
+
+    /// Fit to reports of fio (--output-format=json) instead: a file, or a folder of them; may be repeated
+    #[arg(long, value_name = "REPORT|FOLDER")]
+    pub from: Vec<String>,
+
+    /// Write to the file or disk, too: what is in it is LOST
+    #[arg(long)]
+    pub write: bool,
+
+    /// Use so much of it; with --write also the size of a file that is not there yet: 4G, 500M
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub size: Option<u64>,
+
+    /// Run each of the 16 jobs (21 with --write) so many seconds
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub seconds: u64,
+
+    /// Fit this kind of device [default: a disk if one random read takes longer than 1.5 ms, else flash]
+    #[arg(long, value_enum, value_name = "MODEL")]
+    pub model: Option<CalibrateModel>,
+
+    /// The fio to run
+    #[arg(long, value_name = "PROGRAM", default_value = "fio")]
+    pub fio: String,
+
+    /// Keep fio's report in this file
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    pub save: Option<PathBuf>,
+
+    /// Print the series as a fio job file and do nothing
+    #[arg(long, requires = "device")]
+    pub print_series: bool,
+
+    /// What to print about the fit; json holds the device file, too
+    #[arg(long, value_enum, default_value_t = CalibrateFormat::Table, value_name = "FORMAT")]
+    pub output_format: CalibrateFormat,
+
+    /// Write the device file here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// A model that can be fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CalibrateModel {
+    /// Dies behind a delay
+    Flash,
+    /// Arm and platter
+    Disk,
+}
+
+/// What a calibration prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CalibrateFormat {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
+/// A size in bytes: digits with k, M, G or T, powers of 1024.
+fn size(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.char_indices().next_back() {
+        Some((at, 'k' | 'K')) => (&text[..at], 10),
+        Some((at, 'm' | 'M')) => (&text[..at], 20),
+        Some((at, 'g' | 'G')) => (&text[..at], 30),
+        Some((at, 't' | 'T')) => (&text[..at], 40),
+        _ => (text, 0),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "allowed: a size such as 500M or 4G".to_owned())
+}
+
 /// When requests of a trace come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TimingChoice {
@@ -200,8 +294,9 @@ pub struct WorkArguments {
     #[arg(short, long, value_name = "NAME|FILE")]
     pub device: Option<String>,
 
-    /// Change a tunable, such as cfq.slice_idle=0, in every column of that scheduler; may be repeated
-    #[arg(long, value_name = "SCHEDULER.TUNABLE=VALUE")]
+    /// Change a tunable, such as cfq.slice_idle=0, in every column of that scheduler, or a group: group./vm1.weight=500; may be
+    /// repeated
+    #[arg(long, value_name = "WHOSE.WHAT=VALUE")]
     pub set: Vec<String>,
 
     /// Seed of everything random; the same seed gives the same bytes [default: 1]
@@ -246,6 +341,18 @@ pub struct WorkArguments {
     pub trace: Option<PathBuf>,
 }
 
+/// Results to look at.
+#[derive(Args, Debug)]
+pub struct ViewArguments {
+    /// Write a page with tables, figures and the slowest requests; it needs no other file
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+
+    /// Write every figure into this folder, as SVG and PNG
+    #[arg(long, value_name = "FOLDER")]
+    pub plots: Option<PathBuf>,
+}
+
 /// `fairlift compare`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -254,9 +361,11 @@ Examples:
   fairlift compare readers.fio --device fc15k --scheduler deadline,cfq,cfq:slice_idle=0
   fairlift compare readers.fio --scheduler cfq@2.6.31,cfq@2.6.34 --runtime 60
   fairlift compare -- --name=r --rw=randread --bs=4k --size=1g --direct=1 --numjobs=4
+  fairlift compare guests.fio --set group./vm1.weight=1000 --scheduler deadline,deadline:groups=0
   fairlift compare --kernel 2.6.34 -- fs_mark -S 1 -D 100 -N 1000 -s 65536 -t 1 -w 4096
   fairlift compare readers.fio -- 'fsync-tester -n 20' 'while :; do dd if=/dev/zero of=big bs=8M count=64; sync; rm big; done'
   fairlift compare experiments/demo-readers.toml --output-format json --output demo.json
+  fairlift compare readers.fio --report readers.html         a page with figures
 
 Behind '--': words that begin with a '-' are fio's options; a first word without a blank starts one program, word by word; else
 each word is a whole command line. One that ends in '&' or never ends is stopped when all others have ended.
@@ -285,6 +394,10 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Results to look at.
+    #[command(flatten)]
+    pub view: ViewArguments,
 }
 
 /// `fairlift run`.
@@ -318,6 +431,10 @@ The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]..."
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Results to look at.
+    #[command(flatten)]
+    pub view: ViewArguments,
 }
 
 /// `fairlift reproduce`.

@@ -6,7 +6,7 @@ use fairlift_core::elevator::{Descriptor, ELEVATORS};
 use fairlift_core::tunable::Tunable;
 use fairlift_sim::device::{DeviceSpec, PRESETS};
 use fairlift_sim::kernel::version::{DEFAULT, VERSIONS};
-use fairlift_sim::scheduler::{NOMERGES, default_of, find_elevator, range_of};
+use fairlift_sim::scheduler::{default_of, find_elevator, host, range_of};
 
 use crate::error::Failure;
 use crate::grid::{WIDTH, length, padded, wrapped};
@@ -64,8 +64,8 @@ fn scheduler(text: &str) -> Result<String, Failure> {
     for profile in found.profiles {
         out.push_str(&profile_block(found, profile));
     }
-    out.push_str("\nThe request queue's own, with every scheduler:\n\n");
-    out.push_str(&tunables(&[NOMERGES]));
+    out.push_str("\nOf the host around it, with every scheduler:\n\n");
+    out.push_str(&tunables(host::tunables()));
     Ok(out)
 }
 
@@ -86,13 +86,13 @@ fn profile_block(found: &Descriptor, profile: &str) -> String {
         out.push_str("It has no tunables.\n");
         return out;
     }
-    out.push_str(&tunables(list));
+    out.push_str(&tunables(list.iter()));
     out
 }
 
-fn tunables(list: &[Tunable]) -> String {
+fn tunables(list: impl Iterator<Item = &'static Tunable>) -> String {
     let row = |t: &Tunable| vec![t.name.to_owned(), default_of(t), range_of(t), t.about.to_owned()];
-    columns(&["tunable", "default", "range", ""], &list.iter().map(row).collect::<Vec<_>>())
+    columns(&["tunable", "default", "range", ""], &list.map(row).collect::<Vec<_>>())
 }
 
 /// The kernel versions.

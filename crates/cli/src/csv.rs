@@ -1,7 +1,8 @@
-//! The comparison for spreadsheets: one row per case, scheduler, job and direction, and one per figure of a program.
+//! The comparison for spreadsheets: one row per case, scheduler, job and direction, and one per figure of a program or group.
 
 use std::fmt::Write as _;
 
+use fairlift_sim::group::GroupMetric;
 use fairlift_sim::result::{JobResult, ProgramResult, RunResult};
 use fairlift_sim::scenario::Scenario;
 use fairlift_sim::stats::Latency;
@@ -23,6 +24,12 @@ pub fn csv(scenario: &Scenario, runs: &[Vec<RunResult>]) -> String {
             }
             for program in &run.programs {
                 program_rows(&mut out, &case.name, run, program);
+            }
+            for group in &run.groups {
+                for metric in GroupMetric::ALL {
+                    let Some(value) = metric.of(group) else { continue };
+                    figure_row(&mut out, &case.name, run, &group.path, (metric.name(), value, metric.unit()));
+                }
             }
         }
     }
@@ -64,20 +71,26 @@ fn job_rows(out: &mut String, case: &str, run: &RunResult, job: &JobResult) {
 
 /// A row for each figure: the columns of jobs stay empty, but for the program's name in `job`.
 fn program_rows(out: &mut String, case: &str, run: &RunResult, program: &ProgramResult) {
-    let words = [case, &run.scheduler, &run.device, &run.kernel].map(quoted).join(",");
     for figure in &program.figures {
-        let _ = writeln!(
-            out,
-            "{words},{},{},,,,,,,,,,,,,,,{:.6},,{:.6},{},{},{}",
-            run.seed,
-            quoted(&program.name),
-            run.busy(),
-            run.duration_ns as f64 / 1e9,
-            figure.metric.name,
-            figure.value,
-            quoted(figure.metric.unit),
-        );
+        let (name, unit) = (figure.metric.name, figure.metric.unit);
+        figure_row(out, case, run, &program.name, (name, figure.value, unit));
     }
+}
+
+/// A row for one figure (name, value, unit) of a program or group.
+fn figure_row(out: &mut String, case: &str, run: &RunResult, of: &str, figure: (&str, f64, &str)) {
+    let words = [case, &run.scheduler, &run.device, &run.kernel].map(quoted).join(",");
+    let _ = writeln!(
+        out,
+        "{words},{},{},,,,,,,,,,,,,,,{:.6},,{:.6},{},{},{}",
+        run.seed,
+        quoted(of),
+        run.busy(),
+        run.duration_ns as f64 / 1e9,
+        figure.0,
+        figure.1,
+        quoted(figure.2),
+    );
 }
 
 /// A field, in quotes where it needs them.

@@ -98,34 +98,12 @@ impl Teller<'_> {
     }
 
     fn cause(&self, cause: Cause, whom: &str) -> String {
-        match cause {
-            Cause::Slot => "waiting for a request slot".to_owned(),
-            Cause::Plugged => "plugged".to_owned(),
-            Cause::Behind(_) => format!("queued behind {whom}"),
-            Cause::Idling(_) => format!("{} idles for {whom}", self.elevator),
-            Cause::Flush => "the device flushes its cache".to_owned(),
-            Cause::Held => "held back".to_owned(),
-            Cause::Device => "in the device".to_owned(),
-            Cause::Cpu => "computing".to_owned(),
-            Cause::Switch => "task switch".to_owned(),
-            Cause::Batching => "sync batching: waiting for others to join".to_owned(),
-            Cause::Handles => "open operations of the transaction".to_owned(),
-            Cause::Throttle => "paused for dirtying pages".to_owned(),
-            Cause::Congestion => "paused because the queue is full".to_owned(),
-            Cause::Sleep => "asleep of its own accord".to_owned(),
-            Cause::Unasked => "nothing to do".to_owned(),
-            Cause::Task(_) => format!("waiting for {whom}"),
-        }
+        cause.words(whom, self.elevator)
     }
 
     /// A cause, with the name of the task in it.
     fn named(&self, cause: Cause) -> String {
-        match cause {
-            Cause::Behind(task) | Cause::Idling(task) | Cause::Task(task) => {
-                self.cause(cause, self.anatomy.name(task))
-            }
-            other => self.cause(other, ""),
-        }
+        self.anatomy.told(cause, self.elevator)
     }
 
     // ---- device ----------------------------------------------------------------------------------------------------------

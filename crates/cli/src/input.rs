@@ -6,6 +6,7 @@ use std::path::Path;
 
 use fairlift_fio::{MAX_BYTES, ParseOptions, Parsed, Source, parse, parse_command_line};
 use fairlift_sim::device::DeviceSpec;
+use fairlift_sim::group::{GroupTree, KEYS};
 use fairlift_sim::kernel::{Filesystem, Memory, Rules, version};
 use fairlift_sim::scenario::{self, Case, Scenario};
 use fairlift_sim::scheduler::{SchedulerSpec, find_elevator, nearest};
@@ -125,10 +126,13 @@ fn of_jobs(parsed: Parsed, sources: &[Source], name: &str) -> Result<Scenario, F
     if !parsed.refused.is_empty() {
         return Err(Failure::of_refused(&parsed.refused, sources));
     }
+    let mut groups = GroupTree::default();
+    groups.join_jobs(&parsed.jobs).map_err(|e| Failure::new(e.to_string()).at(name))?;
     let case = Case {
         name: String::new(),
         jobs: parsed.jobs,
         programs: Vec::new(),
+        groups,
         replaying: None,
         device: None,
         global_options: parsed.global_options,
@@ -151,7 +155,7 @@ pub fn blank(name: &str, cases: Vec<Case>) -> Result<Scenario, Failure> {
         runtime_ns: None,
         fresh_files: false,
         explain: false,
-        groups: Vec::new(),
+        warmup_ns: None,
         cases,
         published: Vec::new(),
         warnings: Vec::new(),
@@ -244,17 +248,16 @@ pub fn choose(scenario: &mut Scenario, asked: &[String]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Apply `SCHEDULER.TUNABLE=VALUE`.
+/// Apply `SCHEDULER.TUNABLE=VALUE` or `group.PATH.KEY=VALUE`.
 pub fn set(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
     let fail = |message: String| Failure::new(message).at("--set");
-    if setting.starts_with("group.") {
-        return Err(fail(format!("'{setting}': groups cannot be set yet"))
-            .help("group weights come with the group layer; today only SCHEDULER.TUNABLE=VALUE can be set"));
+    if let Some(setting) = setting.strip_prefix("group.") {
+        return set_group(scenario, setting);
     }
     let parts = setting.split_once('=').and_then(|(key, value)| Some((key.split_once('.')?, value)));
     let Some(((name, tunable), value)) = parts else {
         return Err(fail(format!("'{setting}' is not a setting"))
-            .help("allowed: SCHEDULER.TUNABLE=VALUE, such as cfq.slice_idle=0"));
+            .help("allowed: SCHEDULER.TUNABLE=VALUE, such as cfq.slice_idle=0, or group.PATH.weight=VALUE"));
     };
     let elevator = find_elevator(name.trim()).map_err(|e| Failure::of_scheduler(&e, "--set"))?;
     let profile = scenario.rules.profile;
@@ -269,4 +272,27 @@ pub fn set(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
             .help(format!("the columns are {}", columns.join(", "))));
     }
     Ok(())
+}
+
+/// Apply `PATH.KEY=VALUE` to the groups, in every case that has this one.
+fn set_group(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
+    let fail = |message: String| Failure::new(message).at("--set");
+    let parts =
+        setting.split_once('=').and_then(|(target, value)| Some((target.rsplit_once('.')?, value.trim())));
+    let Some(((path, key), value)) = parts else {
+        return Err(fail(format!("'group.{setting}' is not a setting of a group")).help(format!(
+            "allowed: group.PATH.KEY=VALUE, such as group./vm1.weight=500; keys: {}",
+            KEYS.join(", ")
+        )));
+    };
+    if scenario.cases.iter().all(|case| case.groups.is_empty()) {
+        return Err(fail(format!("'group.{setting}': there are no groups"))
+            .help("name some: cgroup= in a fio job, [[group]] or a program's cgroup in a scenario"));
+    }
+    let cases = scenario.cases.iter_mut();
+    let results: Vec<_> = cases.map(|case| case.groups.set(path.trim(), key.trim(), value)).collect();
+    match results.iter().all(Result::is_err) {
+        true => results.into_iter().collect::<Result<(), _>>().map_err(|e| fail(e.to_string())),
+        false => Ok(()),
+    }
 }

@@ -2,6 +2,7 @@
 
 use fairlift_sim::anatomy::Anatomy;
 use fairlift_sim::engine::Outcome;
+use fairlift_sim::group::{GroupClass, GroupFigures, GroupResult};
 use fairlift_sim::result::{ProgramResult, RunResult};
 use fairlift_sim::scenario::{Case, Scenario};
 use serde::Serialize;
@@ -35,6 +36,8 @@ struct Run {
     job_device_time: Vec<DeviceTime>,
     fio: Report,
     programs: Vec<Program>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<Group>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explain: Option<Anatomy>,
     block: Block,
@@ -47,6 +50,73 @@ struct DeviceTime {
     processes: u32,
     device_time_ns: u64,
     share: f64,
+}
+
+/// What a group got: with the groups below it, and its own tasks alone.
+#[derive(Serialize)]
+struct Group {
+    path: String,
+    weight: Option<u32>,
+    class: GroupClass,
+    /// Of its parent's device time.
+    device_time_share: f64,
+    counted_ns: u64,
+    all: GroupTotals,
+    own: GroupTotals,
+}
+
+#[derive(Serialize)]
+struct GroupTotals {
+    device_time_ns: u64,
+    read_requests: u64,
+    write_requests: u64,
+    read_sectors: u64,
+    write_sectors: u64,
+    merged_bios: u64,
+    dirtied_bytes: u64,
+    written_bytes: u64,
+    latency_mean_ns: f64,
+    latency_p50_ns: u64,
+    latency_p99_ns: u64,
+    latency_max_ns: u64,
+    gap_longest_ns: u64,
+    gap_total_ns: u64,
+}
+
+impl Group {
+    fn of(group: &GroupResult) -> Group {
+        Group {
+            path: group.path.clone(),
+            weight: group.weight,
+            class: group.class,
+            device_time_share: group.share,
+            counted_ns: group.counted_ns,
+            all: GroupTotals::of(&group.all),
+            own: GroupTotals::of(&group.own),
+        }
+    }
+}
+
+impl GroupTotals {
+    fn of(figures: &GroupFigures) -> GroupTotals {
+        let percentile = |percent| figures.latency.percentile_ns(percent).min(figures.latency.max_ns());
+        GroupTotals {
+            device_time_ns: figures.device_time_ns,
+            read_requests: figures.requests[0],
+            write_requests: figures.requests[1],
+            read_sectors: figures.sectors[0],
+            write_sectors: figures.sectors[1],
+            merged_bios: figures.merged,
+            dirtied_bytes: figures.dirtied_bytes,
+            written_bytes: figures.written_bytes,
+            latency_mean_ns: figures.latency.mean_ns(),
+            latency_p50_ns: percentile(50.0),
+            latency_p99_ns: percentile(99.0),
+            latency_max_ns: figures.latency.max_ns(),
+            gap_longest_ns: figures.gap_longest_ns,
+            gap_total_ns: figures.gap_total_ns,
+        }
+    }
 }
 
 /// What a program printed and measured.
@@ -108,8 +178,10 @@ fn compared(scenario: &Scenario, runs: &[Vec<RunResult>], replay: Option<&About>
 /// fio's own report of one run; what fio has no place for stands beside its keys, as `fairlift`.
 pub fn fio(case: &Case, run: &RunResult) -> String {
     let programs: Vec<Program> = run.programs.iter().map(Program::of).collect();
+    let groups: Vec<Group> = run.groups.iter().map(Group::of).collect();
     let explain = run.explanation.clone();
-    let fairlift = (!programs.is_empty() || explain.is_some()).then_some(Beside { programs, explain });
+    let more = !programs.is_empty() || !groups.is_empty() || explain.is_some();
+    let fairlift = more.then_some(Beside { programs, groups, explain });
     text(&WithMore { fio: fio_json::report(case, run), fairlift })
 }
 
@@ -124,6 +196,8 @@ struct WithMore {
 #[derive(Serialize)]
 struct Beside {
     programs: Vec<Program>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<Group>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explain: Option<Anatomy>,
 }
@@ -179,6 +253,7 @@ impl Run {
             job_device_time: run.jobs().iter().map(device_time).collect(),
             fio: fio_json::report(case, run),
             programs: run.programs.iter().map(Program::of).collect(),
+            groups: run.groups.iter().map(Group::of).collect(),
             explain: run.explanation.clone(),
             block: Block {
                 bios: block.bios,

@@ -1,12 +1,14 @@
 //! `fairlift`: compare block I/O schedulers on the jobs and disks you have.
 
 mod args;
+mod calibrate;
 mod catalog;
 mod csv;
 mod error;
 mod explain;
 mod fio_json;
 mod grid;
+mod group_table;
 mod import;
 mod input;
 mod json;
@@ -21,6 +23,7 @@ mod style;
 mod table;
 mod trace;
 mod validate;
+mod view;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -31,6 +34,7 @@ use fairlift_sim::result::RunResult;
 use fairlift_sim::scenario::{Scenario, run_all_recorded};
 use output::Output;
 use progress::Bar;
+use view::View;
 
 /// Exit code of a fault of ours (`EX_SOFTWARE`).
 const INTERNAL_ERROR: u8 = 70;
@@ -60,6 +64,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             None => output::print(&catalog::devices(arguments.name.as_deref())?)?,
         },
         Command::Validate(arguments) => validate::validate(&arguments)?,
+        Command::Calibrate(arguments) => calibrate::calibrate(&arguments)?,
         Command::Schedulers(arguments) => output::print(&catalog::schedulers(arguments.name.as_deref())?)?,
         Command::Kernels => output::print(&catalog::kernels())?,
         Command::Reproduce(arguments) => return reproduce::reproduce(&arguments),
@@ -73,8 +78,11 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 
 fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let output = Output::open(arguments.output.as_deref())?;
-    let scenario = input::scenario(&arguments.work, &arguments.scheduler)?;
-    let runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
+    let view = View::open(&arguments.view)?;
+    let mut scenario = input::scenario(&arguments.work, &arguments.scheduler)?;
+    view.prepare(&mut scenario);
+    let mut runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
+    view.write(&scenario, &mut runs, arguments.work.explain)?;
     let text = match arguments.output_format {
         Format::Table => table::table(&scenario, &runs, output.style()),
         Format::Json => json::comparison(&scenario, &runs),
@@ -90,12 +98,15 @@ fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
             .at("--scheduler")
             .help("'fairlift compare' puts several side by side"));
     }
-    let scenario = input::scenario(&arguments.work, std::slice::from_ref(&arguments.scheduler))?;
+    let mut scenario = input::scenario(&arguments.work, std::slice::from_ref(&arguments.scheduler))?;
     if arguments.output_format == Format::Json && scenario.cases.len() > 1 {
         let remedy = "fairlift compare --output-format json lists every case";
         return Err(Failure::new("a scenario of several cases does not fit into one fio report").help(remedy));
     }
-    let runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
+    let view = View::open(&arguments.view)?;
+    view.prepare(&mut scenario);
+    let mut runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
+    view.write(&scenario, &mut runs, arguments.work.explain)?;
     let text = match arguments.output_format {
         Format::Table => report::report(&scenario, &runs, output.style()),
         Format::Json => json::fio(&scenario.cases[0], &runs[0][0]),

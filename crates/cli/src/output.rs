@@ -29,9 +29,14 @@ pub struct Pending {
 impl Output {
     /// Make sure that the results can be written, before they are computed.
     pub fn open(path: Option<&Path>) -> Result<Output, Failure> {
+        Output::open_for("--output", path)
+    }
+
+    /// As [`Output::open`], for a file that `option` named.
+    pub fn open_for(option: &'static str, path: Option<&Path>) -> Result<Output, Failure> {
         let Some(path) = path else { return Ok(Output::Stdout) };
         let fail =
-            |what: String| Failure::new(format!("cannot write '{}': {what}", path.display())).at("--output");
+            |what: String| Failure::new(format!("cannot write '{}': {what}", path.display())).at(option);
         if path.is_dir() {
             return Err(fail("it is a directory".to_owned()));
         }

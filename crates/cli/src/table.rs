@@ -12,8 +12,8 @@ use crate::explain::explanation;
 use crate::grid::WIDTH;
 use crate::grid::{Cell, Grid, best, length, number, word, wrapped};
 use crate::number::{bytes, count, seconds, short};
-use crate::program_table;
 use crate::style::Style;
+use crate::{group_table, program_table};
 
 /// Names of the directions, by their numbers.
 const DIRECTIONS: [&str; 3] = ["reads", "writes", "trims"];
@@ -100,6 +100,7 @@ fn block(case: &Case, runs: &[RunResult], units: &Units, style: Style) -> String
             String::new()
         },
         program_table::programs(runs, &names, style, first),
+        group_table::groups(runs, &names, units.bandwidth, style, first),
         totals(runs, &names, units, style, first),
     ];
     let blocks: Vec<String> = blocks.into_iter().filter(|block| !block.is_empty()).collect();

@@ -132,8 +132,22 @@ fn a_setting_that_is_none() {
 }
 
 #[test]
-fn groups_cannot_be_set_yet() {
-    assert_snapshot!(small().run("compare small.fio --set group./vm1.weight=200").complaint());
+fn wrong_settings_of_groups() {
+    let job = |cgroup: &str| format!("[{cgroup}]\nrw=read\nsize=64k\ncgroup={cgroup}\n");
+    let folder = small().with("groups.fio", job("vm1") + &job("vm2/db"));
+    let of = |file: &str, setting: &str| {
+        folder.run(&format!("compare {file} --device null --set group.{setting}")).complaint()
+    };
+    let all = of("small.fio", "/vm1.weight=200")
+        + &of("groups.fio", "/vm3.weight=200")
+        + &of("groups.fio", "/vm2/bd.weight=200")
+        + &of("groups.fio", "/vm1.wieght=200")
+        + &of("groups.fio", "/vm1.weight=0")
+        + &of("groups.fio", "/vm1.weight=much")
+        + &of("groups.fio", "/vm1.class=real")
+        + &of("groups.fio", "/.weight=5")
+        + &of("groups.fio", "vm1");
+    assert_snapshot!(all);
 }
 
 #[test]

@@ -211,3 +211,40 @@ fn the_catalogue_names_everything_and_fits_the_line() {
     let device = folder.run("devices sata7200-2009").ok();
     assert!(device.contains("GB") && device.contains("ms"), "{device}");
 }
+
+/// Two readers in groups of 1:3 on a disk.
+const GROUPS: &str = "[global]\nrw=read\nbs=64k\ndirect=1\nsize=1g\nruntime=1\ntime_based\n[a]\ncgroup=vm1\n\
+    [b]\ncgroup=vm2/db\n";
+
+fn groups() -> Folder {
+    Folder::new().with("groups.fio", GROUPS)
+}
+
+#[test]
+fn table_of_groups() {
+    let command = "compare groups.fio --scheduler cfq,deadline,deadline:groups=0 --set group./vm2.weight=300";
+    let table = groups().run(command).ok();
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+    assert_snapshot!(table);
+}
+
+#[test]
+fn programs_for_programs_have_the_groups_too() {
+    let json = groups().run("compare groups.fio --scheduler cfq --output-format json").ok();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let groups = json["runs"][0]["groups"].as_array().unwrap();
+    let paths: Vec<&str> = groups.iter().map(|g| g["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["/", "/vm1", "/vm2", "/vm2/db"]);
+    let sectors = |i: usize, part: &str| groups[i][part]["read_sectors"].as_u64().unwrap();
+    assert_eq!(sectors(0, "all"), sectors(1, "own") + sectors(3, "own"));
+    assert_eq!((sectors(2, "own"), sectors(2, "all")), (0, sectors(3, "own")));
+    let csv = groups_csv();
+    let shares: Vec<&str> = csv.lines().filter(|line| line.contains("device_time_share")).collect();
+    assert_eq!(shares.len(), 3, "all but the root have one: {csv}");
+    let columns = csv.lines().map(|line| line.split(',').count());
+    assert!(columns.min() == csv.lines().map(|line| line.split(',').count()).max(), "{csv}");
+}
+
+fn groups_csv() -> String {
+    groups().run("compare groups.fio --scheduler cfq --output-format csv").ok()
+}

@@ -23,7 +23,7 @@ pub mod queue;
 pub mod request;
 pub mod tunable;
 
-pub use context::{ContextId, Contexts, IoPrio};
+pub use context::{ContextId, Contexts, IoClass, IoPrio};
 pub use elevator::{Dispatch, Elevator};
 pub use group::{GroupId, GroupParams, Groups};
 pub use request::{Bio, Flags, Op, Request, RequestId, Requests};

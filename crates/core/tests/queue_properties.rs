@@ -137,6 +137,7 @@ fn config(r: &mut Random) -> QueueConfig {
     QueueConfig {
         contexts_max: r.one_of(&[0, 2, TASKS, 20]),
         groups_max: 0,
+        held_max: 0,
         rotational: r.chance(70),
         tagged: r.chance(50),
         admission: match r.chance(60) {
@@ -332,6 +333,7 @@ impl World {
                     self.waiting[class].push_back(bio);
                 }
             }
+            Submitted::Held | Submitted::NoRoom => unreachable!("nobody set a limit"),
             Submitted::Done => assert!(bio.op == Op::Flush, "only a flush is done without I/O"),
             Submitted::Refused(_) => {
                 let limits = self.q.config().limits;

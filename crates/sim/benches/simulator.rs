@@ -91,6 +91,8 @@ fn main() {
             runtime_ns: None,
             fresh_files: false,
             explain: false,
+            groups: &fairlift_sim::group::GroupTree::default(),
+            warmup_ns: None,
         };
         let measure = || {
             let start = cpu_ns();

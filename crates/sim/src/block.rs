@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use fairlift_core::collections::Id;
+use fairlift_core::group::GroupId;
 use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
 use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, GroupId, IoPrio, Op, Request, RequestId};
@@ -10,6 +11,8 @@ use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, GroupId, IoPrio, 
 use crate::anatomy::{Anatomy, Cause, Recorder, is_plugged};
 use crate::device::{Command, Completion, Device};
 use crate::engine::{OpId, TaskId};
+use crate::group::{Cgroup, GroupTree, Meter};
+use crate::scheduler::host::HostSettings;
 
 /// Who is told when an operation is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +39,16 @@ struct Operation {
     owner: Owner,
     /// Bios not done yet, plus one while the submitter still adds some.
     left: u32,
+}
+
+/// Who submits a bio, and for whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Submitter {
+    pub(crate) task: TaskId,
+    /// The group the bio is counted for.
+    pub(crate) cgroup: Cgroup,
+    /// Since when pages of that group wait to be written, if there are some.
+    pub(crate) backlog_since_ns: Option<u64>,
 }
 
 /// What the block layer counted.
@@ -118,6 +131,10 @@ pub struct BlockLayer {
     stats: BlockStats,
     /// The task of each context, by slot.
     task_of: Vec<Option<TaskId>>,
+    /// The queue's group of each of the run's groups; all are the root's that have none.
+    groups: Vec<GroupId>,
+    /// Counts by group, if the run has some.
+    meter: Option<Box<Meter>>,
     trace: Option<Vec<TraceEvent>>,
     recorder: Option<Box<Recorder>>,
     /// Since when the busy time is not charged to anybody yet.
@@ -144,11 +161,32 @@ impl BlockLayer {
             woken: VecDeque::new(),
             finished: Vec::new(),
             task_of: vec![None; config.contexts_max + 1],
+            groups: vec![GroupId::ROOT],
+            meter: None,
             trace: None,
             recorder: None,
             charged_until: 0,
             last_change: 0,
         }
+    }
+
+    /// The run has these groups: count for each, and tell the queue of them if `settings` say so.
+    pub(crate) fn use_groups(&mut self, tree: &GroupTree, settings: &HostSettings) {
+        if settings.groups() {
+            settings.apply(self.queue.groups_mut());
+            self.groups = tree.create(self.queue.groups_mut());
+        }
+        self.meter = Some(Box::new(Meter::new(tree.slots(), self.queue.config().requests_max())));
+    }
+
+    /// Counts by group, if the run has some.
+    pub(crate) fn meter(&mut self) -> Option<&mut Meter> {
+        self.meter.as_deref_mut()
+    }
+
+    /// The queue's group for the run's group.
+    fn group_of(&self, cgroup: Cgroup) -> GroupId {
+        self.groups.get(cgroup.index()).copied().unwrap_or(GroupId::ROOT)
     }
 
     /// The device.
@@ -214,8 +252,9 @@ impl BlockLayer {
         self.dirty = true;
     }
 
-    pub(crate) fn create_context(&mut self, ioprio: IoPrio, task: TaskId) -> ContextId {
-        let context = self.queue.contexts_mut().create(ioprio);
+    pub(crate) fn create_context(&mut self, ioprio: IoPrio, task: TaskId, cgroup: Cgroup) -> ContextId {
+        let group = self.group_of(cgroup);
+        let context = self.queue.contexts_mut().create_in(group, ioprio);
         self.task_of[context.index()] = (context != ContextId::OVERFLOW).then_some(task);
         context
     }
@@ -263,12 +302,14 @@ impl BlockLayer {
 
     /// Submit one bio of `op`. `false`: no request slot; the task is on the wait list and has to come back with `again` when
     /// it is woken.
-    pub(crate) fn submit(&mut self, op: OpId, bio: Bio, task: TaskId, again: bool, now: u64) -> bool {
+    pub(crate) fn submit(&mut self, op: OpId, bio: Bio, by: Submitter, again: bool, now: u64) -> bool {
         self.dirty = true;
         self.account(now);
-        let bio = Bio { cookie: u64::from(op.0), ..bio };
+        let task = by.task;
+        let bio = Bio { cookie: cookie(op, by.cgroup), group: Some(self.group_of(by.cgroup)), ..bio };
         let answer = if again { self.queue.resubmit(bio, now) } else { self.queue.submit(bio, now) };
         self.record_bio(answer, op, &bio, task, now);
+        self.meter_bio(answer, by, now);
         match answer {
             Submitted::Queued(_) => {
                 self.trace_bio(TraceKind::Queued, &bio, task, now);
@@ -290,6 +331,7 @@ impl BlockLayer {
                 }
                 return false;
             }
+            Submitted::Held | Submitted::NoRoom => unreachable!("the lab sets no limits"),
             // A barrier that the device cannot order fails with EOPNOTSUPP in 2.6 and the file system goes on without.
             Submitted::Done | Submitted::Refused(_) => {}
         }
@@ -302,6 +344,16 @@ impl BlockLayer {
         true
     }
 
+    fn meter_bio(&mut self, answer: Submitted, by: Submitter, now: u64) {
+        let Some(meter) = &mut self.meter else { return };
+        let own = match answer {
+            Submitted::Queued(rq) => Some(rq),
+            Submitted::Merged(_) => None,
+            Submitted::Full | Submitted::Done | Submitted::Refused(_) => return,
+        };
+        meter.came(by.cgroup, own, by.backlog_since_ns, now);
+    }
+
     fn record_bio(&mut self, answer: Submitted, op: OpId, bio: &Bio, task: TaskId, now: u64) {
         let Some(recorder) = &mut self.recorder else { return };
         let requests = self.queue.requests();
@@ -309,7 +361,7 @@ impl BlockLayer {
             Submitted::Queued(rq) => recorder.queued(rq, op, task, is_plugged(&requests[rq], bio), now),
             Submitted::Merged(rq) => recorder.merged(rq, op, task),
             Submitted::Full => recorder.full(task, now),
-            Submitted::Done | Submitted::Refused(_) => {}
+            Submitted::Held | Submitted::NoRoom | Submitted::Done | Submitted::Refused(_) => {}
         }
         recorder.look_at_plugs(requests, now);
     }
@@ -443,16 +495,22 @@ impl BlockLayer {
         self.charged_until = now;
         self.stats.busy_ns += busy;
         self.stats.device_time_ns[request.context.index()] += busy;
+        if let Some(meter) = &mut self.meter {
+            meter.completed(rq, &request, busy, now);
+        }
         self.stats.requests[op_index(request.op)] += 1;
         if request.op != Op::Flush {
             self.stats.sectors[usize::from(request.is_write())] += u64::from(request.sectors);
             self.stats.ticks_ns[usize::from(request.op != Op::Read)] += now - request.start_ns.min(now);
         }
         let mut queue_done = std::mem::take(&mut self.done);
-        let (ops, recorder) = (&mut self.ops, &mut self.recorder);
+        let (ops, recorder, meter) = (&mut self.ops, &mut self.recorder, &mut self.meter);
         self.queue.complete(rq, now, |cookie| {
-            let op = OpId(cookie as u32);
-            let operation = &mut ops[cookie as usize];
+            let (op, cgroup) = from_cookie(cookie);
+            if let Some(meter) = meter {
+                meter.went(cgroup, now);
+            }
+            let operation = &mut ops[op.0 as usize];
             operation.left -= 1;
             if operation.left == 0 {
                 queue_done.push_back(Done { op, owner: operation.owner, at_ns: now });
@@ -497,6 +555,15 @@ impl BlockLayer {
     pub(crate) fn pop_woken(&mut self) -> Option<TaskId> {
         self.woken.pop_front()
     }
+}
+
+/// A bio's cookie: its operation, and the group it is counted for.
+const fn cookie(op: OpId, cgroup: Cgroup) -> u64 {
+    op.0 as u64 | (cgroup.0 as u64) << 32
+}
+
+const fn from_cookie(cookie: u64) -> (OpId, Cgroup) {
+    (OpId(cookie as u32), Cgroup((cookie >> 32) as u16))
 }
 
 const fn op_index(op: Op) -> usize {

@@ -12,14 +12,17 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as PollContext, Poll, Waker};
 
+use fairlift_core::queue::Admission;
 use fairlift_core::{ContextId, IoPrio};
 
 use serde::Serialize;
 
 use crate::anatomy::{Anatomy, Call, Cause, Recorder, Step, Why};
-use crate::block::BlockLayer;
+use crate::block::{BlockLayer, Submitter};
+use crate::group::{Cgroup, GroupResult, GroupTree, results};
 use crate::kernel::{FileId, Kernel, Layout, NoSpace};
 use crate::recording::Recording;
+use crate::scheduler::host::HostSettings;
 
 /// A simulated task (a thread of a program or of the kernel).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -46,6 +49,7 @@ pub struct Machine {
 #[derive(Debug)]
 struct TaskState {
     context: ContextId,
+    cgroup: Cgroup,
     in_ready: bool,
     program: bool,
     name: String,
@@ -101,11 +105,12 @@ impl Machine {
     }
 
     /// Enter a new task; its code follows.
-    fn add_task(&mut self, ioprio: IoPrio, program: bool) -> TaskId {
+    fn add_task(&mut self, ioprio: IoPrio, cgroup: Cgroup, program: bool) -> TaskId {
         let task = TaskId(self.tasks.len());
-        let context = self.block.create_context(ioprio, task);
+        let context = self.block.create_context(ioprio, task, cgroup);
         self.tasks.push(TaskState {
             context,
+            cgroup,
             in_ready: false,
             program,
             name: format!("task{}", task.0),
@@ -165,6 +170,49 @@ impl Machine {
 
     pub(crate) fn context_of(&self, task: TaskId) -> ContextId {
         self.tasks[task.0].context
+    }
+
+    pub(crate) fn cgroup_of(&self, task: TaskId) -> Cgroup {
+        self.tasks[task.0].cgroup
+    }
+
+    /// The run has these groups, and `settings` say what becomes of them. Before the first task.
+    pub(crate) fn use_groups(&mut self, tree: &GroupTree, settings: &HostSettings) {
+        self.block.use_groups(tree, settings);
+        // Reads and what waits for nothing but a slot need some too.
+        let writes = match self.block.queue().config().admission {
+            Admission::Pools { nr_requests } => u64::from(nr_requests) * 3 / 4,
+            Admission::Tags { nr_requests } => u64::from(nr_requests) / 2,
+        };
+        self.kernel.use_groups(tree, settings, writes);
+    }
+
+    /// What the groups got so far does not count.
+    pub(crate) fn restart_group_figures(&mut self) {
+        let now = self.now;
+        self.kernel.cache.restart_group_figures();
+        if let Some(meter) = self.block.meter() {
+            meter.restart(now);
+        }
+    }
+
+    /// What the groups got.
+    pub(crate) fn group_results(&mut self, tree: &GroupTree) -> Vec<GroupResult> {
+        let now = self.now;
+        let Some(meter) = self.block.meter() else { return Vec::new() };
+        let cache = &self.kernel.cache;
+        let own = |group| {
+            let mut figures = meter.figures(group, cache.unwritten_since(group), now);
+            (figures.dirtied_bytes, figures.written_bytes) = cache.bytes_of(group);
+            figures
+        };
+        results(tree, own, now - meter.since_ns())
+    }
+
+    /// Who submits a bio, for `cgroup` or for its own group.
+    pub(crate) fn submitter(&self, task: TaskId, cgroup: Option<Cgroup>) -> Submitter {
+        let cgroup = cgroup.unwrap_or(self.tasks[task.0].cgroup);
+        Submitter { task, cgroup, backlog_since_ns: self.kernel.cache.unwritten_since(cgroup) }
     }
 
     /// Take the task's oldest finished operation, or the one called `op`.
@@ -307,7 +355,16 @@ impl Simulation {
         P: FnOnce(Sys) -> F,
         F: Future<Output = ()> + 'static,
     {
-        self.start(ioprio, true, program)
+        self.start(ioprio, Cgroup::ROOT, true, program)
+    }
+
+    /// The same, in a group.
+    pub fn spawn_in<F, P>(&mut self, cgroup: Cgroup, ioprio: IoPrio, program: P) -> TaskId
+    where
+        P: FnOnce(Sys) -> F,
+        F: Future<Output = ()> + 'static,
+    {
+        self.start(ioprio, cgroup, true, program)
     }
 
     /// Start a task of the kernel's; it does not keep the run going.
@@ -316,15 +373,24 @@ impl Simulation {
         P: FnOnce(Sys) -> F,
         F: Future<Output = ()> + 'static,
     {
-        self.start(ioprio, false, program)
+        self.start(ioprio, Cgroup::ROOT, false, program)
     }
 
-    fn start<F, P>(&mut self, ioprio: IoPrio, is_program: bool, program: P) -> TaskId
+    /// Start a program's task that does not keep the run going, in a group.
+    pub fn spawn_background<F, P>(&mut self, cgroup: Cgroup, ioprio: IoPrio, program: P) -> TaskId
     where
         P: FnOnce(Sys) -> F,
         F: Future<Output = ()> + 'static,
     {
-        let task = self.machine.borrow_mut().add_task(ioprio, is_program);
+        self.start(ioprio, cgroup, false, program)
+    }
+
+    fn start<F, P>(&mut self, ioprio: IoPrio, cgroup: Cgroup, is_program: bool, program: P) -> TaskId
+    where
+        P: FnOnce(Sys) -> F,
+        F: Future<Output = ()> + 'static,
+    {
+        let task = self.machine.borrow_mut().add_task(ioprio, cgroup, is_program);
         let sys = Sys { machine: Rc::clone(&self.machine), task };
         self.programs.push(Some(Box::pin(program(sys))));
         task
@@ -423,7 +489,7 @@ impl Sys {
         self.task
     }
 
-    /// Start another task (fork): it runs beside the caller, with an io context of its own. The children of a daemon are
+    /// Start another task (fork): it runs beside the caller, in the same group, with an io context of its own. The children of a daemon are
     /// daemons.
     pub fn spawn<F, P>(&self, ioprio: IoPrio, program: P) -> TaskId
     where
@@ -433,8 +499,8 @@ impl Sys {
         let task = {
             let mut machine = self.machine.borrow_mut();
             let parent = &machine.tasks[self.task.0];
-            let (is_program, name) = (parent.program, parent.name.clone());
-            let task = machine.add_task(ioprio, is_program);
+            let (is_program, cgroup, name) = (parent.program, parent.cgroup, parent.name.clone());
+            let task = machine.add_task(ioprio, cgroup, is_program);
             machine.set_name(task, &name);
             task
         };

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use fairlift_core::IoPrio;
 use fairlift_fio::{Job, expand};
 
 use crate::block::BlockLayer;
 use crate::device::DeviceSpec;
 use crate::engine::{Outcome, Simulation};
+use crate::group::GroupTree;
 use crate::kernel::{self, Filesystem, Kernel, Memory, Rules};
 use crate::program::fio::{self, SetupError};
 use crate::program::replay::{self, Replay, Timing};
@@ -38,6 +40,10 @@ pub struct Setup<'a> {
     pub jobs: &'a [Job],
     /// Programs that run beside them.
     pub programs: &'a [ProgramSpec],
+    /// Groups of tasks.
+    pub groups: &'a GroupTree,
+    /// From when on the groups' figures count, nanoseconds; `None`: from the end of the longest `ramp_time`.
+    pub warmup_ns: Option<u64>,
     /// The seed of everything random.
     pub seed: u64,
     /// End every job after this time, nanoseconds.
@@ -134,12 +140,21 @@ pub fn run_with(
     let expansion = expand(&jobs, setup.seed);
     let device = setup.device.build(setup.seed);
     let program_tasks: usize = setup.programs.iter().map(|p| p.program.tasks()).sum();
-    let contexts = expansion.processes.len() + program_tasks + traced + DAEMONS;
+    let contexts =
+        expansion.processes.len() + program_tasks + traced + DAEMONS + usize::from(!setup.groups.is_empty());
     let mut config = setup.rules.queue_config(device.limits(), contexts);
-    config.nomerges = setup.scheduler.nomerges(setup.rules);
+    let host = setup.scheduler.host();
+    config.nomerges = host.nomerges(setup.rules);
+    if host.groups() {
+        config.groups_max = setup.groups.iter().len();
+    }
     let elevator = setup.scheduler.build(&config.elevator(), setup.rules.profile);
     let kernel = Kernel::new(setup.rules.clone(), setup.memory, setup.filesystem, device.limits().sectors);
     let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);
+    if !setup.groups.is_empty() {
+        simulation.with_machine(|m| m.use_groups(setup.groups, host));
+        restart_figures_after_warmup(&mut simulation, setup);
+    }
     if setup.explain {
         simulation.with_machine(crate::engine::Machine::start_anatomy);
     }
@@ -147,9 +162,10 @@ pub fn run_with(
         simulation.record(recording);
     }
     kernel::start_daemons(&mut simulation);
-    let options = fio::Options { fresh_files: setup.fresh_files, entropy: setup.seed };
+    let options =
+        fio::Options { fresh_files: setup.fresh_files, entropy: setup.seed, groups: setup.groups.clone() };
     let results = fio::spawn(&mut simulation, &jobs, &expansion, &options)?;
-    let programs = program::spawn(&mut simulation, setup.programs, setup.seed)
+    let programs = program::spawn(&mut simulation, setup.programs, setup.groups, setup.seed)
         .map_err(|space| SetupError::NoSpace { job: "programs".to_owned(), space })?;
     let replayed = replaying.map(|r| replay::spawn(&mut simulation, &r.trace, r.timing));
     // A trace may last for weeks; it ends by itself.
@@ -176,12 +192,25 @@ pub fn run_with(
         seed: setup.seed,
         processes: [results.collect(&simulation), replayed.map_or_else(Vec::new, |r| r.collect())].concat(),
         programs,
+        groups: simulation.with_machine(|m| m.group_results(setup.groups)),
         block,
         duration_ns,
         device_busy_ns,
         outcome,
         explanation: simulation.with_machine(crate::engine::Machine::take_anatomy),
     })
+}
+
+/// What the groups get before the warm-up's end does not count.
+fn restart_figures_after_warmup(simulation: &mut Simulation, setup: &Setup<'_>) {
+    let ramps = setup.jobs.iter().map(|job| job.schedule.ramp_time_us * 1000);
+    let warmup_ns = setup.warmup_ns.or_else(|| ramps.max()).unwrap_or(0);
+    if warmup_ns > 0 {
+        simulation.spawn_daemon(IoPrio::DEFAULT, move |sys| async move {
+            sys.sleep_until(warmup_ns).await;
+            sys.machine.borrow_mut().restart_group_figures();
+        });
+    }
 }
 
 /// The jobs with every runtime replaced, if one is given; they then run for that long whatever their size.

@@ -5,6 +5,7 @@ pub mod anatomy;
 pub mod block;
 pub mod device;
 pub mod engine;
+pub mod group;
 pub mod kernel;
 pub mod lab;
 pub mod program;

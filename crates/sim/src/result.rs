@@ -3,6 +3,7 @@
 use crate::anatomy::Anatomy;
 use crate::block::BlockStats;
 use crate::engine::Outcome;
+use crate::group::GroupResult;
 use crate::program::Figure;
 use crate::stats::{Latency, Moments, jain};
 
@@ -194,6 +195,8 @@ pub struct RunResult {
     pub processes: Vec<JobResult>,
     /// Each program, in order of start.
     pub programs: Vec<ProgramResult>,
+    /// Each group, the root first, parents before their children; empty when there is none but the root.
+    pub groups: Vec<GroupResult>,
     /// Block layer counters.
     pub block: BlockStats,
     /// Simulated time, nanoseconds.

@@ -122,6 +122,11 @@ impl Latency {
         &self.moments
     }
 
+    /// The distribution: each bucket's middle, nanoseconds, and the samples in it; empty buckets are left out.
+    pub fn distribution(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.buckets.iter().enumerate().filter(|(_, n)| **n > 0).map(|(i, n)| (middle(i), *n))
+    }
+
     /// Samples below `ns`, by their buckets' middles: off by at most the bucket `ns` lies in.
     pub fn count_below(&self, ns: u64) -> u64 {
         self.buckets.iter().enumerate().take_while(|(i, _)| middle(*i) < ns).map(|(_, n)| n).sum()

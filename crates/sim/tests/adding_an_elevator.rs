@@ -39,6 +39,8 @@ fn run(scheduler: &SchedulerSpec, device: &DeviceSpec, jobs: &[Job]) -> RunResul
         runtime_ns: None,
         fresh_files: false,
         explain: false,
+        groups: &fairlift_sim::group::GroupTree::default(),
+        warmup_ns: None,
     };
     lab::run(&setup, &mut |_| {}).unwrap()
 }
@@ -73,7 +75,8 @@ fn a_wrong_setting_is_refused_with_the_right_ones() {
     let unknown = spec.set("oldest_aftr", "1", "").unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "scan has no tunable 'oldest_aftr'; did you mean 'oldest_after'? (allowed: oldest_after, nomerges)"
+        "scan has no tunable 'oldest_aftr'; did you mean 'oldest_after'? (allowed: oldest_after, nomerges, groups, \
+         tracking, group_idle, group_slice, group_latency, fairness, charge)"
     );
     assert!(spec.set("oldest_after", "10001", "").is_err());
 }

@@ -23,6 +23,8 @@ fn run_on(device: &str, programs: &[ProgramSpec]) -> Result<RunResult, LabError>
         runtime_ns: None,
         fresh_files: false,
         explain: false,
+        groups: &fairlift_sim::group::GroupTree::default(),
+        warmup_ns: None,
     };
     lab::run(&setup, &mut |_| {})
 }

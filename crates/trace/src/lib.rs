@@ -18,7 +18,7 @@
 //! | [`Format::Csv`] | any columns of the list in `docs/traces.md` | all columns | everything |
 //! | Chrome/Perfetto JSON | - | [`write::ChromeWriter`] | a slice for each I/O, messages, requests in the device |
 //!
-//! [`Format::facts`] says of each what it records. `.gz`, `.xz`, `.zst` and `.bz2` are read directly; the format is told
+//! [`Format::facts`] says of each what it records, [`TraceReader::facts`] what a trace does. `.gz`, `.xz`, `.zst` and `.bz2` are read directly; the format is told
 //! from the content.
 //!
 //! An [`Event`] is plain data and owns nothing: names are numbers into [`TraceReader::names`], and a message's text stays

@@ -9,7 +9,7 @@ use crate::compress;
 use crate::detect;
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::event::Event;
-use crate::format::Format;
+use crate::format::{Facts, Format};
 use crate::names::{Names, Texts};
 use crate::read::blkparse_format::BlkparseFormat;
 use crate::read::blktrace::BlktraceFile;
@@ -154,6 +154,12 @@ impl TraceReader {
     /// The format read.
     pub fn format(&self) -> Format {
         self.format
+    }
+
+    /// What the trace records, as far as its format says; of CSV, from the first event on, what its columns say.
+    pub fn facts(&self) -> Facts {
+        let facts = self.format.facts();
+        Facts { stages: self.source.stages().unwrap_or(facts.stages), ..facts }
     }
 
     /// Process and volume names so far.

@@ -31,6 +31,10 @@ struct PageRow<'a> {
     unit: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     over: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_job: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_case: Option<&'a str>,
     #[serde(flatten)]
     limits: Limits,
     source: &'a str,
@@ -105,7 +109,9 @@ fn page_row(row: &super::Row) -> PageRow<'_> {
         job: &p.job,
         metric: p.metric,
         unit: p.unit(),
-        over: p.over.as_deref(),
+        over: p.over.scheduler.as_deref(),
+        over_job: p.over.job.as_deref(),
+        over_case: p.over.case.as_deref(),
         limits: Limits::of(p.accept),
         source: &p.source,
         cells: cells.collect(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use fairlift_sim::program::replay::Timing;
 
-use crate::args::{Format, at_least_one};
+use crate::args::{Format, ViewArguments, at_least_one};
 
 /// How a trace is read.
 #[derive(Args, Clone, Debug)]
@@ -193,6 +193,10 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
     #[arg(long, value_name = "VERSION")]
     pub kernel: Option<String>,
 
+    /// Say why it took as long as it did: what the device's time and each process's requests went to, the slowest requests
+    #[arg(long)]
+    pub explain: bool,
+
     /// Simulate so many runs at a time [default: number of processors]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<usize>,
@@ -208,6 +212,10 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Results to look at.
+    #[command(flatten)]
+    pub view: ViewArguments,
 }
 
 /// `fairlift capture`.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use fairlift_sim::group::GroupTree;
 use fairlift_sim::lab::Replaying;
 use fairlift_sim::program::replay::{Loader, Replay};
 use fairlift_sim::scenario::{Case, Scenario};
@@ -16,6 +17,7 @@ use crate::grid::{WIDTH, wrapped};
 use crate::number::{count, seconds};
 use crate::output::Output;
 use crate::style::Style;
+use crate::view::View;
 use crate::{csv, input, json, table};
 
 /// What is known of the trace, for programs.
@@ -41,11 +43,13 @@ struct Process {
 /// Read the trace, replay it everywhere, print what came of it.
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     let output = Output::open(arguments.output.as_deref())?;
+    let view = View::open(&arguments.view)?;
     let mut scenario = input::blank(&arguments.trace, Vec::new())?;
     if let Some(name) = &arguments.kernel {
         scenario.rules = input::kernel(name)?.clone();
     }
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
+    scenario.explain = arguments.explain;
     input::choose(&mut scenario, &arguments.scheduler)?;
     for setting in &arguments.set {
         input::set(&mut scenario, setting)?;
@@ -64,6 +68,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
         name: name.to_owned(),
         jobs: Vec::new(),
         programs: Vec::new(),
+        groups: GroupTree::default(),
         replaying: Some(Replaying { trace: Arc::clone(&trace), timing: arguments.timing }),
         device,
         global_options: Vec::new(),
@@ -80,7 +85,9 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     };
     scenario.title = title(arguments, &trace, format);
     let notes = notes(&scenario, &trace, arguments);
-    let runs = crate::simulate(&scenario, arguments.threads, arguments.record.as_deref())?;
+    view.prepare(&mut scenario);
+    let mut runs = crate::simulate(&scenario, arguments.threads, arguments.record.as_deref())?;
+    view.write(&scenario, &mut runs, false)?;
     let text = match arguments.output_format {
         Format::Table => with_notes(&table::table(&scenario, &runs, output.style()), &notes, output.style()),
         Format::Json => json::replay(&scenario, &runs, &about(arguments, &trace, format, notes)),
@@ -96,9 +103,12 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
 fn load(arguments: &ReplayArguments) -> Result<(Arc<Replay>, &'static str), Failure> {
     let mut input = Input::open(&arguments.trace, &arguments.read, false)?;
     let format = input.reader().format();
-    let mut loader = Loader::new(format.facts(), arguments.only.clone());
-    while let Some(event) = input.next()? {
+    // What a table's columns hold is known with its first row.
+    let mut next = input.next()?;
+    let mut loader = Loader::new(input.reader().facts(), arguments.only.clone());
+    while let Some(event) = next {
         loader.event(&event, input.reader().names());
+        next = input.next()?;
     }
     let replay = loader.finish(input.reader().names());
     input.finish()?;

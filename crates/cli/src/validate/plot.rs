@@ -1,7 +1,6 @@
 //! Two distributions as a picture.
 
 use std::path::Path;
-use std::sync::Once;
 
 use fairlift_sim::validate::Measured;
 use plotters::coord::Shift;
@@ -33,7 +32,7 @@ pub fn check(path: &Path) -> Result<(), Failure> {
 
 /// Draw the cumulative distributions to an SVG or PNG file.
 pub fn draw(path: &Path, requests: &[Measured], runs: &[Run]) -> Result<(), Failure> {
-    load_font();
+    fairlift_report::load_font();
     let fail = |what: String| Failure::new(format!("cannot draw '{}': {what}", path.display())).at("--plot");
     if path.extension().is_some_and(|ending| ending == "png") {
         return chart(&BitMapBackend::new(path, SIZE).into_drawing_area(), requests, runs).map_err(fail);
@@ -95,14 +94,4 @@ fn points(times: &[f64], longest: f64) -> Vec<(f64, f64)> {
             (at, times.partition_point(|&ms| ms <= at) as f64 / times.len() as f64 * 100.0)
         })
         .collect()
-}
-
-/// The figures' font is part of the program, so that text has the same extent on every machine.
-fn load_font() {
-    static LOADED: Once = Once::new();
-    LOADED.call_once(|| {
-        let font = include_bytes!("../../../report/font/DejaVuSans-latin.ttf");
-        // It fails only for a damaged font, which the tests would see.
-        let _ = plotters::style::register_font("sans-serif", FontStyle::Normal, font);
-    });
 }

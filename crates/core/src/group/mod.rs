@@ -8,6 +8,7 @@
 
 mod charge;
 mod fair;
+pub mod limit;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -166,6 +167,8 @@ pub struct Groups {
     settings: Settings,
     /// Were there ever others than the root? Until then nothing is counted, and elevators need not ask.
     in_use: bool,
+    /// Counts the changes of the tree and its weights, for those who keep a copy ([`limit::Limits`]).
+    changes: u64,
 }
 
 impl Groups {
@@ -177,7 +180,7 @@ impl Groups {
         let mut fair = Fair::new(slots.len(), settings.group_slice_ns);
         fair.enter(GroupId::ROOT, GroupId::ROOT, &GroupParams::default());
         let free = (1..=capacity).rev().map(GroupId::from_index).collect();
-        Groups { slots, free, fair, settings, in_use: false }
+        Groups { slots, free, fair, settings, in_use: false, changes: 0 }
     }
 
     /// Number of slots, the root included: an elevator's per-group arrays have this length.
@@ -196,6 +199,7 @@ impl Groups {
         self.slots[id.index()] = Group { params, parent, used: true, ..Group::FREE };
         self.fair.enter(id, parent, &params);
         self.in_use = true;
+        self.changes += 1;
         Ok(id)
     }
 
@@ -208,6 +212,7 @@ impl Groups {
         self.live(id)?;
         self.slots[id.index()].params = params;
         self.fair.set_params(id, &params);
+        self.changes += 1;
         Ok(())
     }
 
@@ -226,6 +231,7 @@ impl Groups {
         }
         self.slots[id.index()].parent = parent;
         self.fair.reparent(id, parent);
+        self.changes += 1;
         Ok(())
     }
 
@@ -243,6 +249,7 @@ impl Groups {
             }
         }
         self.slots[id.index()].removed = true;
+        self.changes += 1;
         self.reap(id);
         Ok(parent)
     }
@@ -349,6 +356,12 @@ impl Groups {
             Some(group) if group.used => group.parent,
             _ => GroupId::ROOT,
         }
+    }
+
+    /// Differs after every change of the tree or a weight.
+    #[inline]
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// `id`, its parent, and so on to the root.

@@ -225,7 +225,7 @@ impl Gate {
         of_group.is_some_and(|pool| pool.congested)
     }
 
-    /// Take a slot of `group`'s part if the rules allow it; otherwise one more of it waits.
+    /// Take a slot of `group`'s part if the rules allow it. Who then waits for a wake-up has to be told ([`Gate::refuse`]).
     pub(super) fn enter_group(
         &mut self,
         (group, nr_group): (GroupId, u64),
@@ -233,26 +233,27 @@ impl Gate {
         task: &mut Context,
         may: MayQueue,
         now: u64,
-    ) -> bool {
+    ) -> Result<(), Refused> {
         let part = self.part(nr_group);
-        let answer = match self.admission {
+        let beyond = match self.admission {
             Admission::Pools { .. } => self.ask_pools((group, part), sync, task, may, now),
             Admission::Tags { .. } => self.ask_tags(group, part),
-        };
-        let class = usize::from(sync);
-        let pool = self.pool(class).0;
-        let Some(groups) = &mut self.groups else { return false };
-        match answer {
-            Ok(beyond) => {
-                groups.share_mut(group).pools[pool].taken += 1;
-                self.pools[pool].taken += 1;
-                if beyond && is_batching(task, now) {
-                    task.batch_left -= 1;
-                }
-            }
-            Err(refused) => groups.refuse(group, class, refused),
+        }?;
+        let pool = self.pool(usize::from(sync)).0;
+        let groups = self.groups.as_mut().ok_or(Refused::ByGroup)?;
+        groups.share_mut(group).pools[pool].taken += 1;
+        self.pools[pool].taken += 1;
+        if beyond && is_batching(task, now) {
+            task.batch_left -= 1;
         }
-        answer.is_ok()
+        Ok(())
+    }
+
+    /// One more of `group` waits for a wake-up.
+    pub(super) fn refuse(&mut self, group: GroupId, sync: bool, refused: Refused) {
+        if let Some(groups) = &mut self.groups {
+            groups.refuse(group, usize::from(sync), refused);
+        }
     }
 
     fn ask_pools(

@@ -32,6 +32,7 @@ mod dispatch_list;
 mod elevator_queue;
 mod flush;
 mod group_slots;
+mod limited;
 mod merge;
 mod ordering;
 mod plug;
@@ -53,6 +54,7 @@ use admission::Gate;
 use barrier::Barrier;
 use bios::Bios;
 use flush::FlushMachine;
+use limited::Limiter;
 use merge::EndHash;
 use plug::{QueuePlug, TaskPlugs};
 
@@ -68,6 +70,8 @@ pub struct QueueConfig {
     pub contexts_max: usize,
     /// Groups beside the root.
     pub groups_max: usize,
+    /// Bios of one group that its limits may hold.
+    pub held_max: usize,
     /// Do seeks cost the device time?
     pub rotational: bool,
     /// Does the device take several commands at a time? (The plug of 2.6.30 wants to know.)
@@ -91,6 +95,7 @@ impl Default for QueueConfig {
         QueueConfig {
             contexts_max: 64,
             groups_max: 0,
+            held_max: 64,
             rotational: true,
             tagged: true,
             admission: Admission::Pools { nr_requests: 128 },
@@ -132,6 +137,11 @@ pub enum Submitted {
     /// All request slots of its class are taken: its task has to wait for a wake-up ([`RequestQueue::take_wakeups`]) and
     /// come back with [`RequestQueue::resubmit`].
     Full,
+    /// A limit of its group holds it back; it goes on by itself ([`RequestQueue::let_in`]).
+    Held,
+    /// A limit would hold it back, and holds [`QueueConfig::held_max`] bios of its group already: its task has to wait until
+    /// [`RequestQueue::take_room`] says so and submit it once more.
+    NoRoom,
     /// Refused for good.
     Refused(Refusal),
 }
@@ -159,6 +169,16 @@ pub struct RequestQueue {
     task_plugs: TaskPlugs,
     barrier: Option<Barrier>,
     flushes: FlushMachine,
+    limiter: Limiter,
+}
+
+/// Who waits when there is no request slot.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waiter {
+    /// A task that tries again when it is woken.
+    Task,
+    /// A bio that its limit let go, which tries again by itself ([`RequestQueue::let_in`]).
+    Door,
 }
 
 impl RequestQueue {
@@ -179,6 +199,7 @@ impl RequestQueue {
             task_plugs: TaskPlugs::new(config.plugging, config.contexts_max + 1, requests),
             barrier: None,
             flushes: FlushMachine::new(requests),
+            limiter: Limiter::new(config.groups_max, config.held_max),
         }
     }
 
@@ -229,7 +250,7 @@ impl RequestQueue {
         self.lower.in_flight()
     }
 
-    /// Requests that were accepted and are not done.
+    /// Requests that were accepted and are not done; bios that limits hold ([`RequestQueue::held`]) are none yet.
     pub fn pending(&self) -> usize {
         self.requests().taken()
     }
@@ -283,11 +304,16 @@ impl RequestQueue {
         if let Some(answer) = self.answer_at_once(&bio) {
             return answer;
         }
+        if self.limiter.is_used()
+            && let Some(answer) = self.hold_back(&bio, now)
+        {
+            return answer;
+        }
         if let Some(rq) = self.try_merge(&bio, now) {
             self.unplug_for(bio.flags);
             return Submitted::Merged(rq);
         }
-        self.enqueue(bio, now)
+        self.enqueue(bio, Waiter::Task, now)
     }
 
     /// The bio of a task that waited for a slot and was woken. It is not tried for merging again, and its task may take a
@@ -303,7 +329,7 @@ impl RequestQueue {
             return answer;
         }
         Gate::woken(&mut self.lower.contexts_mut()[bio.context], now);
-        self.enqueue(bio, now)
+        self.enqueue(bio, Waiter::Task, now)
     }
 
     /// The bio in this queue's terms. At least one segment each, so that the segment limit bounds the bios of a request.
@@ -343,10 +369,10 @@ impl RequestQueue {
             && self.task_plugs.newest(context).is_none()
     }
 
-    fn enqueue(&mut self, bio: Bio, now: u64) -> Submitted {
+    fn enqueue(&mut self, bio: Bio, waiter: Waiter, now: u64) -> Submitted {
         let sync = bio.is_sync();
         let may = self.lower.may_queue(bio.context, sync, now);
-        if !self.enter(&bio, may, now) {
+        if !self.enter(&bio, may, waiter, now) {
             // Its task goes to sleep: what it has gathered must not wait with it.
             self.flush_task_plug(bio.context, now);
             self.plug.unplug();
@@ -378,13 +404,17 @@ impl RequestQueue {
 
     /// Take a slot for `bio` if there is one for it.
     #[inline]
-    fn enter(&mut self, bio: &Bio, may: MayQueue, now: u64) -> bool {
+    fn enter(&mut self, bio: &Bio, may: MayQueue, waiter: Waiter, now: u64) -> bool {
         let sync = bio.is_sync();
         if !self.gate.has_groups() {
             return self.gate.enter(sync, &mut self.lower.contexts_mut()[bio.context], may, now);
         }
         let part = (self.group_of(bio), self.groups().settings().nr_group_requests);
-        self.gate.enter_group(part, sync, &mut self.lower.contexts_mut()[bio.context], may, now)
+        let answer = self.gate.enter_group(part, sync, &mut self.lower.contexts_mut()[bio.context], may, now);
+        if let (Err(refused), Waiter::Task) = (answer, waiter) {
+            self.gate.refuse(part.0, sync, refused);
+        }
+        answer.is_ok()
     }
 
     /// Give a slot back that `group` took.
@@ -444,6 +474,12 @@ impl RequestQueue {
     /// an `Idle` names, and again after every `Issue` as long as the device takes more.
     #[inline]
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
+        let until = self.let_in(now, |_, _| {});
+        Self::with_limits(self.dispatch_queued(now), until)
+    }
+
+    #[inline]
+    fn dispatch_queued(&mut self, now: u64) -> Dispatch {
         if let Some(until) = self.plug.plugged_until(now) {
             return Dispatch::Idle { until };
         }
@@ -542,7 +578,9 @@ impl RequestQueue {
     /// # Errors
     /// [`GroupError::Root`], [`GroupError::Unknown`].
     pub fn remove_group(&mut self, group: GroupId, now: u64) -> Result<(), GroupError> {
-        self.lower.remove_group(group, now)
+        self.lower.remove_group(group, now)?;
+        self.follow_groups(now);
+        Ok(())
     }
 
     /// `from` now waits for I/O of `to`, or of somebody unknown: idling for `from` is in vain. A hint; ask

@@ -9,6 +9,7 @@
 
 mod calls;
 mod recorder;
+mod samples;
 mod tasks;
 mod timeline;
 
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 pub use crate::engine::TaskId;
 pub(crate) use recorder::{Recorder, is_plugged};
+pub use samples::OverTime;
 pub(crate) use tasks::Why;
 
 /// Slowest requests kept.
@@ -59,6 +61,30 @@ pub enum Cause {
     Unasked,
     /// Waiting for another program, thread or signal.
     Task(Option<TaskId>),
+}
+
+impl Cause {
+    /// In words: `whom` is the task in it, `elevator` who idles.
+    pub fn words(self, whom: &str, elevator: &str) -> String {
+        match self {
+            Cause::Slot => "waiting for a request slot".to_owned(),
+            Cause::Plugged => "plugged".to_owned(),
+            Cause::Behind(_) => format!("queued behind {whom}"),
+            Cause::Idling(_) => format!("{} idles for {whom}", elevator),
+            Cause::Flush => "the device flushes its cache".to_owned(),
+            Cause::Held => "held back".to_owned(),
+            Cause::Device => "in the device".to_owned(),
+            Cause::Cpu => "computing".to_owned(),
+            Cause::Switch => "task switch".to_owned(),
+            Cause::Batching => "sync batching: waiting for others to join".to_owned(),
+            Cause::Handles => "open operations of the transaction".to_owned(),
+            Cause::Throttle => "paused for dirtying pages".to_owned(),
+            Cause::Congestion => "paused because the queue is full".to_owned(),
+            Cause::Sleep => "asleep of its own accord".to_owned(),
+            Cause::Unasked => "nothing to do".to_owned(),
+            Cause::Task(_) => format!("waiting for {whom}"),
+        }
+    }
 }
 
 /// A stretch of a request's time.
@@ -289,6 +315,9 @@ pub struct TaskTimes {
 pub struct DeviceTimes {
     /// Working ([`Cause::Behind`]), flushing, idled, plugged, held back, by task; what is missing is time without any request.
     pub causes: Vec<Share>,
+    /// The same, as it went on; for pictures, not part of the JSON.
+    #[serde(skip)]
+    pub over_time: OverTime,
 }
 
 /// Everything recorded of a run.
@@ -307,6 +336,15 @@ pub struct Anatomy {
 }
 
 impl Anatomy {
+    /// A cause in words, with the name of the task in it.
+    pub fn told(&self, cause: Cause, elevator: &str) -> String {
+        let task = match cause {
+            Cause::Behind(task) | Cause::Idling(task) | Cause::Task(task) => task,
+            _ => None,
+        };
+        cause.words(self.name(task), elevator)
+    }
+
     /// What a task is called.
     pub fn name(&self, task: Option<TaskId>) -> &str {
         let found = task.and_then(|task| self.tasks.iter().find(|t| t.task == task));

@@ -291,7 +291,10 @@ impl Recorder {
         Anatomy {
             duration_ns: now,
             tasks: self.tasks.iter().enumerate().map(times).collect(),
-            device: DeviceTimes { causes: self.timeline.totals(now).iter().map(share).collect() },
+            device: DeviceTimes {
+                causes: self.timeline.totals(now).iter().map(share).collect(),
+                over_time: self.timeline.over_time().clone(),
+            },
             slowest: self.slowest,
             calls: self
                 .calls

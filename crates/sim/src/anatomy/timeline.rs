@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Cause, Span};
+use super::{Cause, OverTime, Span};
 use crate::engine::TaskId;
 
 /// What they do at a moment.
@@ -25,6 +25,7 @@ pub(super) struct Timeline {
     /// Whose request went to the device last.
     last_issued: Cause,
     totals: BTreeMap<Cause, u64>,
+    over_time: OverTime,
 }
 
 impl Timeline {
@@ -35,6 +36,7 @@ impl Timeline {
             since_ns: 0,
             last_issued: Cause::Behind(None),
             totals: BTreeMap::new(),
+            over_time: OverTime::new(),
         }
     }
 
@@ -70,6 +72,7 @@ impl Timeline {
             return;
         }
         *self.totals.entry(cause).or_default() += now - start_ns;
+        self.over_time.add(cause, start_ns, now);
         match self.spans.back_mut() {
             Some(last) if last.cause == cause && last.end_ns == start_ns => last.end_ns = now,
             _ => self.spans.push_back(Span { start_ns, end_ns: now, cause }),
@@ -107,6 +110,11 @@ impl Timeline {
     pub(super) fn totals(&mut self, now: u64) -> &BTreeMap<Cause, u64> {
         self.close(self.last_issued, now);
         &self.totals
+    }
+
+    /// The same, as it went on.
+    pub(super) fn over_time(&self) -> &OverTime {
+        &self.over_time
     }
 }
 

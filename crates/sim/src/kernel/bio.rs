@@ -6,6 +6,7 @@ use super::files::{PAGE_SECTORS, Run};
 use crate::anatomy::{Cause, Why};
 use crate::block::Owner;
 use crate::engine::{OpDone, OpId, Sys};
+use crate::group::Cgroup;
 
 /// What the bios of an operation have in common.
 #[derive(Clone, Copy, Debug)]
@@ -68,8 +69,19 @@ impl Sys {
         machine.block.close_plug(context, now);
     }
 
-    /// Submit a run of sectors as bios no larger than a request may be.
+    /// Submit a run of sectors as bios no larger than a request may be, for the caller's group.
     pub(crate) async fn submit_run(&self, op: OpId, kind: Kind, run: Run) {
+        self.submit_run_for(op, kind, run, &|_| None).await;
+    }
+
+    /// The same for the groups that `whose` names by how many sectors of the run lie before a bio; `None`: the caller's.
+    pub(crate) async fn submit_run_for(
+        &self,
+        op: OpId,
+        kind: Kind,
+        run: Run,
+        whose: &dyn Fn(u64) -> Option<Cgroup>,
+    ) {
         let (context, max) = {
             let mut machine = self.machine.borrow_mut();
             let limits = machine.block.queue().config().limits;
@@ -93,20 +105,25 @@ impl Sys {
                 ioprio,
                 group: None,
             };
-            self.submit_bio(op, bio).await;
+            self.submit_bio_for(op, bio, whose(at - run.sector)).await;
             at += u64::from(sectors);
         }
     }
 
     /// Submit one bio, waiting for a request slot if need be.
     pub(crate) async fn submit_bio(&self, op: OpId, bio: Bio) {
+        self.submit_bio_for(op, bio, None).await;
+    }
+
+    /// The same for `cgroup`; `None`: the caller's.
+    async fn submit_bio_for(&self, op: OpId, bio: Bio, cgroup: Option<Cgroup>) {
         let mut again = false;
         self.wait(Why::Because(Cause::Slot), |machine, task| {
             let now = machine.now();
             if again && machine.block.is_waiting(task) {
                 return None; // woken for another reason
             }
-            let taken = machine.block.submit(op, bio, task, again, now);
+            let taken = machine.block.submit(op, bio, machine.submitter(task, cgroup), again, now);
             again = true;
             taken.then_some(())
         })

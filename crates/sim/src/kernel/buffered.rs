@@ -116,9 +116,10 @@ impl Sys {
             let copy = {
                 let mut machine = self.machine.borrow_mut();
                 let now = machine.now();
-                let dirty_before = machine.kernel.cache.dirty_pages();
+                let (dirty_before, cgroup) =
+                    (machine.kernel.cache.dirty_pages(), machine.cgroup_of(self.task));
                 for page in pages.clone() {
-                    machine.kernel.cache.dirty(file, page, now);
+                    machine.kernel.cache.dirty(file, page, cgroup, now);
                 }
                 let dirtied = machine.kernel.cache.dirty_pages() - dirty_before;
                 super::writeback::count_dirtied(&mut machine, self.task, dirtied);
@@ -236,9 +237,13 @@ impl Sys {
             }
             let runs = self.runs_of(file, &piece, true);
             let op = self.open_op(Owner::Pages(io));
+            let mut page = piece.start;
             for run in runs {
                 let kind = Kind { page_by_page, ..Kind::new(Op::Write, flags) };
-                self.submit_run(op, kind, run).await;
+                let payer =
+                    |before: u64| self.machine.borrow().kernel.cache.payer(io, page + before / PAGE_SECTORS);
+                self.submit_run_for(op, kind, run, &payer).await;
+                page += run.sectors / PAGE_SECTORS;
             }
             self.close_op(op);
             self.stop_handle(handle);

@@ -28,11 +28,13 @@ pub use version::Rules;
 pub use vfs::{Errno, Fd, OpenFlags, OpenSync};
 
 use crate::engine::{Simulation, TaskId};
+use crate::group::GroupTree;
+use crate::scheduler::host::HostSettings;
 use cache::PageCache;
 use ext::Ext;
 use fairlift_core::IoPrio;
 use files::Files;
-use writeback::Writeback;
+use writeback::{FairWriteback, Writeback};
 
 /// How much memory there is for pages, and how much of it may be dirty.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -100,6 +102,15 @@ impl Kernel {
         Kernel { rules, files, cache, vfs: vfs::Vfs::default(), ext, writeback }
     }
 
+    /// The run has these groups; `settings`: to whom a buffered write belongs, and whether writeback keeps to weights, with
+    /// at most so many `writes` in the queue.
+    pub(crate) fn use_groups(&mut self, tree: &GroupTree, settings: &HostSettings, writes: u64) {
+        self.cache.use_groups(tree.slots(), settings.tracking());
+        if settings.fair_writeback() {
+            self.writeback.fair = Some(FairWriteback::new(tree, self.cache.limits(), writes));
+        }
+    }
+
     /// Make a file of `bytes`, or find the one of that name: how things stand before a run, without I/O. On ext3 and ext4
     /// [`Layout::Fresh`] files start out empty.
     ///
@@ -135,7 +146,10 @@ impl Kernel {
 
     /// The page cache's I/O `io` is done: whom to wake.
     pub(crate) fn pages_done(&mut self, io: u32) -> Vec<TaskId> {
-        let Some(end) = self.cache.io_done(io) else { return Vec::new() };
+        let Some(mut end) = self.cache.io_done(io) else { return Vec::new() };
+        if end.write {
+            end.wake.extend(self.writeback.woken_by_writes());
+        }
         if let Some(ext) = &mut self.ext
             && end.write
             && end.file == ext.bdev

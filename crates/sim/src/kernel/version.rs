@@ -315,6 +315,7 @@ impl Rules {
         QueueConfig {
             contexts_max: contexts,
             groups_max: 0,
+            held_max: QueueConfig::default().held_max,
             rotational: device.rotational,
             tagged: device.queue_depth > 1,
             admission,

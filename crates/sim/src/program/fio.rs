@@ -15,6 +15,7 @@ use fairlift_core::collections::Id;
 
 use crate::anatomy::Call;
 use crate::engine::{Machine, OpDone, Signal, Simulation, Sys, TaskId};
+use crate::group::GroupTree;
 use crate::kernel::{Advice, DirectIo, Errno, FileId, Layout, NoSpace, ReadaheadState};
 use crate::result::JobResult;
 
@@ -25,6 +26,8 @@ pub struct Options {
     pub fresh_files: bool,
     /// Stands in for the system's randomness where a job wants it.
     pub entropy: u64,
+    /// The groups that jobs name.
+    pub groups: GroupTree,
 }
 
 /// Why jobs could not be started.
@@ -119,7 +122,8 @@ pub fn spawn(
         // fio counts the delay from its own start, not from the end of those the process waited for.
         let (start_ns, done) = (now + process.start_delay_us * 1000, ended[number].clone());
         let (reports, initial) = (results.clone(), task.result.clone());
-        let id = simulation.spawn(priority(job), move |sys| async move {
+        let cgroup = options.groups.cgroup_of(job.cgroup.as_deref());
+        let id = simulation.spawn_in(cgroup, priority(job), move |sys| async move {
             let before: Vec<Signal> = wait_for;
             for signal in &before {
                 signal.wait(&sys).await;

@@ -7,6 +7,7 @@ use fairlift_core::IoPrio;
 use super::process::Console;
 use super::{Figure, Process, Program, ProgramMetric};
 use crate::engine::Simulation;
+use crate::group::GroupTree;
 use crate::kernel::{Layout, NoSpace};
 use crate::result::ProgramResult;
 
@@ -25,6 +26,8 @@ pub struct ProgramSpec {
     pub start_ns: u64,
     /// Its I/O priority.
     pub ioprio: IoPrio,
+    /// The group it and its children are in; `None`: the root.
+    pub cgroup: Option<String>,
     /// How often it is run, one run after the other; its figures are the means.
     pub repeat: u64,
 }
@@ -42,6 +45,7 @@ impl ProgramSpec {
             background: false,
             start_ns: 0,
             ioprio: IoPrio::DEFAULT,
+            cgroup: None,
             repeat: 1,
         })
     }
@@ -55,7 +59,12 @@ pub struct Programs(Vec<(ProgramSpec, Console)>);
 ///
 /// # Errors
 /// When a device that one of them opens cannot be had.
-pub fn spawn(simulation: &mut Simulation, specs: &[ProgramSpec], seed: u64) -> Result<Programs, NoSpace> {
+pub fn spawn(
+    simulation: &mut Simulation,
+    specs: &[ProgramSpec],
+    groups: &GroupTree,
+    seed: u64,
+) -> Result<Programs, NoSpace> {
     let mut started = Vec::new();
     for (spec, number) in specs.iter().zip(1u64..) {
         for device in spec.program.devices() {
@@ -85,9 +94,10 @@ pub fn spawn(simulation: &mut Simulation, specs: &[ProgramSpec], seed: u64) -> R
             }
             out.ended(sys.now());
         };
+        let cgroup = groups.cgroup_of(spec.cgroup.as_deref());
         let id = match spec.background {
-            true => simulation.spawn_daemon(ioprio, task),
-            false => simulation.spawn(ioprio, task),
+            true => simulation.spawn_background(cgroup, ioprio, task),
+            false => simulation.spawn_in(cgroup, ioprio, task),
         };
         simulation.with_machine(|m| m.set_name(id, &spec.name));
         started.push((spec.clone(), console));

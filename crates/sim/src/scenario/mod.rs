@@ -22,6 +22,13 @@
 //! start_s = 0.5                     # default 0
 //! ioprio = "be/4"                   # rt/0...7, be/0...7, idle
 //! repeat = 5                        # run it so often, one after the other; its figures are the means (default 1)
+//! cgroup = "vm1"                    # the group it and its children are in
+//!
+//! [[group]]                         # groups, with what they are beside their siblings; see docs/lab-groups.md
+//! path = "vm1/db"
+//! weight = 500                      # 1 to 10000, default 100
+//! leaf_weight = 100                 # of its own tasks beside its child groups
+//! class = "be"                      # rt, be, idle: strict among siblings
 //!
 //! [[case]]                          # the jobs run once per case, with these variables
 //! name = "4"
@@ -29,9 +36,11 @@
 //!
 //! [[published]]                     # figures to compare with, by case
 //! scheduler = "cfq"
-//! job = "sequential"                # or a program's name
-//! metric = "bandwidth_sum"          # KiB/s; of a program one of its own metrics
-//! over = "deadline"                 # optional: the figures are ratios to the same under this scheduler
+//! job = "sequential"                # or a program's name; or group = "/vm1" instead
+//! metric = "bandwidth_sum"          # KiB/s; of a program one of its own metrics, of a group a group's (docs/lab-groups.md)
+//! over = "deadline"                 # optional: the figures are ratios to the same metric under this scheduler, and
+//! # over_job = "random"             # of this job or program, or over_group = "/vm2"; and
+//! # over_case = "1"                 # in this case
 //! values = { 4 = 27338 }
 //! tolerance = 0.25                  # with compare = "near" (default), "at-least" or "at-most"
 //! # accept = { min = 0.12, max = 0.27 }   instead of tolerance and compare: what counts, whatever was published
@@ -47,16 +56,16 @@ mod run;
 use std::collections::BTreeMap;
 
 use fairlift_fio::{Diagnostic, Job};
-use serde::Deserialize;
 
 use crate::device::DeviceSpec;
+use crate::group::GroupTree;
 use crate::kernel::{Filesystem, Memory, Rules};
 use crate::lab::Replaying;
 use crate::program::ProgramSpec;
 use crate::scheduler::SchedulerSpec;
 
 pub use parse::{Beside, ScenarioError, load, parse, parse_among};
-pub use published::{Accept, Cell, Compare, Metric, Published, Verdict, judge};
+pub use published::{Accept, Cell, Compare, Metric, Over, Published, Verdict, judge};
 pub use run::{Progress, Recorders, RunFailure, run_all, run_all_recorded};
 
 /// A scenario, read and checked.
@@ -86,8 +95,8 @@ pub struct Scenario {
     pub fresh_files: bool,
     /// Record why requests and calls take as long as they do.
     pub explain: bool,
-    /// Group tree; kept for the group layer, not scheduled by yet.
-    pub groups: Vec<Group>,
+    /// From when on the groups' figures count, nanoseconds; `None`: from the end of the longest `ramp_time`.
+    pub warmup_ns: Option<u64>,
     /// What runs, by case.
     pub cases: Vec<Case>,
     /// Figures to compare with.
@@ -105,27 +114,14 @@ pub struct Case {
     pub jobs: Vec<Job>,
     /// The programs.
     pub programs: Vec<ProgramSpec>,
+    /// The groups that jobs and programs are in, and those beside them.
+    pub groups: GroupTree,
     /// A trace replayed beside them.
     pub replaying: Option<Replaying>,
     /// A device of its own, instead of the scenario's.
     pub device: Option<DeviceSpec>,
     /// Options of the global sections, as written.
     pub global_options: Vec<(String, String)>,
-}
-
-/// A group of the tree.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Group {
-    /// Path, such as `vm1/db`.
-    pub path: String,
-    /// Weight, 1 to 10000.
-    #[serde(default = "default_weight")]
-    pub weight: u32,
-}
-
-const fn default_weight() -> u32 {
-    100
 }
 
 /// Variables of a case.

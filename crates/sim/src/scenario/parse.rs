@@ -11,9 +11,10 @@ use fairlift_fio::{Diagnostic, Job, ParseOptions, Parsed, Refused, Source};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::published::{Accept, Compare, Metric, Published};
-use super::{Case, Group, Scenario, Vars};
+use super::published::{Accept, Compare, Metric, Over, Published};
+use super::{Case, Scenario, Vars};
 use crate::device::DeviceSpec;
+use crate::group::{GroupMetric, GroupSpec, GroupTree};
 use crate::kernel::{Filesystem, Memory, version};
 use crate::program::ProgramSpec;
 use crate::scheduler::{SchedulerSpec, nearest};
@@ -59,6 +60,7 @@ struct File {
     schedulers: Vec<Spanned<String>>,
     seed: Option<u64>,
     runtime_s: Option<Spanned<f64>>,
+    warmup_s: Option<Spanned<f64>>,
     cache_mib: Option<Spanned<u64>>,
     filesystem: Option<Spanned<String>>,
     mount: Option<Spanned<String>>,
@@ -69,7 +71,7 @@ struct File {
     jobs: Option<Spanned<String>>,
     jobs_file: Option<Spanned<String>>,
     #[serde(default)]
-    group: Vec<Group>,
+    group: Vec<Spanned<GroupSpec>>,
     #[serde(default)]
     program: Vec<FileProgram>,
     #[serde(default)]
@@ -87,6 +89,7 @@ struct FileProgram {
     background: bool,
     start_s: Option<Spanned<f64>>,
     ioprio: Option<Spanned<String>>,
+    cgroup: Option<Spanned<String>>,
     repeat: Option<Spanned<u64>>,
 }
 
@@ -102,9 +105,13 @@ struct FileCase {
 #[serde(deny_unknown_fields)]
 struct FilePublished {
     scheduler: Spanned<String>,
-    job: Spanned<String>,
+    job: Option<Spanned<String>>,
+    group: Option<Spanned<String>>,
     metric: Spanned<String>,
     over: Option<Spanned<String>>,
+    over_job: Option<Spanned<String>>,
+    over_group: Option<Spanned<String>>,
+    over_case: Option<Spanned<String>>,
     compare: Option<Compare>,
     values: BTreeMap<String, f64>,
     tolerance: Option<Spanned<f64>>,
@@ -195,15 +202,8 @@ impl Reader<'_> {
         if schedulers.is_empty() {
             return Err(self.whole("schedulers is empty: name at least one".to_owned()));
         }
-        let runtime_ns = match &file.runtime_s {
-            None => None,
-            Some(s) if *s.get_ref() > 0.0 && *s.get_ref() <= 86_400.0 => Some((*s.get_ref() * 1e9) as u64),
-            Some(s) => {
-                return Err(
-                    self.at(s.span(), "runtime_s must be above 0 and at most 86400 (a day)".to_owned())
-                );
-            }
-        };
+        let runtime_ns = self.time("runtime_s", file.runtime_s.as_ref())?;
+        let warmup_ns = self.time("warmup_s", file.warmup_s.as_ref())?;
         let mut memory = Memory::of(&rules, Memory::default().cache_bytes);
         let filesystem = self.filesystem(&file)?;
         if let Some(mib) = &file.cache_mib {
@@ -211,11 +211,6 @@ impl Reader<'_> {
                 return Err(self.at(mib.span(), "cache_mib must be 1 to 1048576 (1 TiB)".to_owned()));
             }
             memory.cache_bytes = mib.get_ref() << 20;
-        }
-        for group in &file.group {
-            if !(1..=10_000).contains(&group.weight) {
-                return Err(self.whole(format!("group '{}': weight must be 1 to 10000", group.path)));
-            }
         }
         let (cases, warnings) = self.cases(&file)?;
         let published = self.published(&file, &schedulers, &cases)?;
@@ -235,11 +230,22 @@ impl Reader<'_> {
             runtime_ns,
             fresh_files: file.fresh_files,
             explain: false,
-            groups: file.group,
+            warmup_ns,
             cases,
             published,
             warnings,
         })
+    }
+
+    /// A time above 0, nanoseconds.
+    fn time(&self, key: &str, value: Option<&Spanned<f64>>) -> Result<Option<u64>, ScenarioError> {
+        match value {
+            None => Ok(None),
+            Some(s) if *s.get_ref() > 0.0 && *s.get_ref() <= 86_400.0 => {
+                Ok(Some((*s.get_ref() * 1e9) as u64))
+            }
+            Some(s) => Err(self.at(s.span(), format!("{key} must be above 0 and at most 86400 (a day)"))),
+        }
     }
 
     fn device(&self, name: &Spanned<String>) -> Result<DeviceSpec, ScenarioError> {
@@ -296,16 +302,38 @@ impl Reader<'_> {
                 warnings = parsed.warnings;
             }
             let programs = self.programs(file, vars, &parsed.jobs)?;
+            let place = source.as_ref().map_or(0..0, |(_, _, span)| span.clone());
+            let groups = self.groups(file, &parsed.jobs, place)?;
             cases.push(Case {
                 name: name.clone(),
                 jobs: parsed.jobs,
                 programs,
+                groups,
                 replaying: None,
                 device: None,
                 global_options: parsed.global_options,
             });
         }
         Ok((cases, warnings))
+    }
+
+    /// The groups of a case: those described, and those that jobs and programs name.
+    fn groups(
+        &self,
+        file: &File,
+        jobs: &[Job],
+        jobs_place: Range<usize>,
+    ) -> Result<GroupTree, ScenarioError> {
+        let mut tree = GroupTree::default();
+        for group in &file.group {
+            tree.add(group.get_ref()).map_err(|e| self.at(group.span(), e.to_string()))?;
+        }
+        tree.join_jobs(jobs).map_err(|e| self.at(jobs_place, e.to_string()))?;
+        for entry in &file.program {
+            let Some(path) = &entry.cgroup else { continue };
+            tree.join(path.get_ref()).map_err(|e| self.at(path.span(), e.to_string()))?;
+        }
+        Ok(tree)
     }
 
     /// Text, name and place of the fio jobs, if there are some.
@@ -361,6 +389,7 @@ impl Reader<'_> {
                     self.at(ioprio.span(), message)
                 })?;
             }
+            spec.cgroup = entry.cgroup.as_ref().map(|path| path.get_ref().clone());
             programs.push(spec);
         }
         Ok(programs)
@@ -387,17 +416,27 @@ impl Reader<'_> {
                     return Err(self.unknown("scheduler", scheduler, shown.iter().map(String::as_str)));
                 }
             }
-            let metric = self.metric(row, cases)?;
+            let (job, metric) = self.metric(row, cases)?;
             let known = |case: &String| cases.iter().any(|c| c.name == *case);
             if let Some(case) = row.values.keys().chain(row.why.keys()).find(|c| !known(c)) {
-                return Err(self
-                    .at(row.job.span(), format!("published figure for case '{case}', which there is not")));
+                return Err(self.at(
+                    row.metric.span(),
+                    format!("published figure for case '{case}', which there is not"),
+                ));
             }
+            if let Some(case) = row.over_case.as_ref().filter(|case| !known(case.get_ref())) {
+                return Err(self.unknown("case", case, cases.iter().map(|c| c.name.as_str())));
+            }
+            let text = |word: &Option<Spanned<String>>| word.as_ref().map(|word| word.get_ref().clone());
             rows.push(Published {
                 scheduler: row.scheduler.get_ref().clone(),
-                job: row.job.get_ref().clone(),
+                job,
                 metric,
-                over: row.over.as_ref().map(|other| other.get_ref().clone()),
+                over: Over {
+                    scheduler: text(&row.over),
+                    job: text(&row.over_job).or(text(&row.over_group)),
+                    case: text(&row.over_case),
+                },
                 accept: self.accept(row)?,
                 values: row.values.clone(),
                 source: row.source.clone().unwrap_or_else(|| file.source.clone()),
@@ -438,25 +477,68 @@ impl Reader<'_> {
         }
     }
 
-    /// The metric a row names, of its job or its program.
-    fn metric(&self, row: &FilePublished, cases: &[Case]) -> Result<Metric, ScenarioError> {
+    /// Whose figures a row has (a job, a program or a group), and which.
+    fn metric(&self, row: &FilePublished, cases: &[Case]) -> Result<(String, Metric), ScenarioError> {
+        let (wrong, message) = match (&row.job, &row.group) {
+            (Some(job), None) => match &row.over_group {
+                None => return self.metric_of_job(row, job, cases),
+                Some(over) => (over, "over_group goes with group; with job it is over_job"),
+            },
+            (None, Some(group)) => match &row.over_job {
+                None => return self.metric_of_group(row, group, cases),
+                Some(over) => (over, "over_job goes with job; with group it is over_group"),
+            },
+            _ => (&row.metric, "a published row is either of a job (or program) or of a group: job or group"),
+        };
+        Err(self.at(wrong.span(), message.to_owned()))
+    }
+
+    fn metric_of_group(
+        &self,
+        row: &FilePublished,
+        group: &Spanned<String>,
+        cases: &[Case],
+    ) -> Result<(String, Metric), ScenarioError> {
+        for named in [Some(group), row.over_group.as_ref()].into_iter().flatten() {
+            if let Some(Err(e)) = cases.first().map(|case| case.groups.known(named.get_ref())) {
+                return Err(self.at(named.span(), e.to_string()));
+            }
+        }
+        let metric = GroupMetric::ALL.into_iter().find(|m| m.name() == row.metric.get_ref());
+        let metric = metric.ok_or_else(|| {
+            self.unknown("metric", &row.metric, GroupMetric::ALL.into_iter().map(GroupMetric::name))
+        })?;
+        Ok((group.get_ref().clone(), Metric::Group(metric)))
+    }
+
+    fn metric_of_job(
+        &self,
+        row: &FilePublished,
+        job: &Spanned<String>,
+        cases: &[Case],
+    ) -> Result<(String, Metric), ScenarioError> {
         let programs = || cases.iter().flat_map(|c| &c.programs);
-        if let Some(program) = programs().find(|p| p.name == *row.job.get_ref()) {
+        let jobs = || cases.iter().flat_map(|c| c.jobs.iter().map(|j| j.name.as_str()));
+        let program = |name: &str| programs().find(|p| p.name == name);
+        for named in [Some(job), row.over_job.as_ref()].into_iter().flatten() {
+            if program(named.get_ref()).is_none() && !jobs().any(|j| j == named.get_ref()) {
+                return Err(self.unknown("job", named, jobs().chain(programs().map(|p| p.name.as_str()))));
+            }
+        }
+        let metric = if let Some(program) = program(job.get_ref()) {
             let metrics = program.program.metrics();
-            return metrics
+            metrics
                 .iter()
                 .find(|m| m.name == row.metric.get_ref())
                 .map(|m| Metric::Program(*m))
-                .ok_or_else(|| self.unknown("metric", &row.metric, metrics.iter().map(|m| m.name)));
-        }
-        let jobs = || cases.iter().flat_map(|c| c.jobs.iter().map(|j| j.name.as_str()));
-        if !jobs().any(|j| j == row.job.get_ref()) {
-            return Err(self.unknown("job", &row.job, jobs().chain(programs().map(|p| p.name.as_str()))));
-        }
-        let of_jobs = || Metric::OF_JOBS.into_iter();
-        of_jobs()
-            .find(|m| m.name() == row.metric.get_ref())
-            .ok_or_else(|| self.unknown("metric", &row.metric, of_jobs().map(Metric::name)))
+                .ok_or_else(|| self.unknown("metric", &row.metric, metrics.iter().map(|m| m.name)))
+        } else {
+            let of_jobs = || Metric::OF_JOBS.into_iter();
+            of_jobs()
+                .find(|m| m.name() == row.metric.get_ref())
+                .ok_or_else(|| self.unknown("metric", &row.metric, of_jobs().map(Metric::name)))
+        };
+        Ok((job.get_ref().clone(), metric?))
     }
 
     // ---- errors -------------------------------------------------------------------------------------------------------
@@ -491,7 +573,7 @@ impl Reader<'_> {
         let mut message = error.message().to_owned();
         // serde lists the right names; say which one was meant.
         let mut quoted = message.split('`').skip(1).step_by(2);
-        if message.starts_with("unknown field")
+        if ["unknown field", "unknown variant"].iter().any(|start| message.starts_with(start))
             && let Some(word) = quoted.next()
             && let Some(near) = nearest(word, quoted)
         {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::group::GroupMetric;
 use crate::program::ProgramMetric;
 use crate::result::{JobResult, RunResult};
 
-/// What is measured: over the processes of one fio job, or a program's own figure.
+/// What is measured: over the processes of one fio job, a program's own figure, or a group's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Metric {
     /// Bandwidth of all processes, KiB/s.
@@ -22,8 +23,14 @@ pub enum Metric {
     LatencyMean,
     /// Largest completion latency, ms.
     LatencyMax,
+    /// The device's time, s.
+    DeviceTime,
+    /// The same as a part of all jobs', 0 to 1.
+    DeviceTimeShare,
     /// A figure that a program reports.
     Program(ProgramMetric),
+    /// A group's figure.
+    Group(GroupMetric),
 }
 
 /// As scenario files name it.
@@ -60,12 +67,12 @@ pub enum Accept {
 pub struct Published {
     /// Under which scheduler, as the scenario names it.
     pub scheduler: String,
-    /// Of which job or program.
+    /// Of which job or program, or of which group (its path).
     pub job: String,
     /// What.
     pub metric: Metric,
-    /// The figures are the metric's ratio to the same under this scheduler.
-    pub over: Option<String>,
+    /// The figures are the metric's ratio to another one's, if that says whose.
+    pub over: Over,
     /// How to compare.
     pub accept: Accept,
     /// Figures by case.
@@ -74,6 +81,32 @@ pub struct Published {
     pub source: String,
     /// Cases that are known not to come out, and why.
     pub why: BTreeMap<String, String>,
+}
+
+/// What a figure is divided by: the same metric, where it differs. Nothing set: it is not divided.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Over {
+    /// Under this scheduler.
+    pub scheduler: Option<String>,
+    /// Of this job, program or group.
+    pub job: Option<String>,
+    /// In this case.
+    pub case: Option<String>,
+}
+
+impl Over {
+    /// Is anything divided?
+    pub fn is_ratio(&self) -> bool {
+        *self != Over::default()
+    }
+
+    /// The words of [`Over`] that are set, for people.
+    fn words(&self) -> String {
+        let job = self.job.as_ref().map(|job| format!("of {job}"));
+        let scheduler = self.scheduler.as_ref().map(|scheduler| format!("under {scheduler}"));
+        let case = self.case.as_ref().map(|case| format!("in case {case}"));
+        [job, scheduler, case].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// What became of a figure.
@@ -105,13 +138,15 @@ pub struct Cell {
 
 impl Metric {
     /// The metrics of fio jobs.
-    pub const OF_JOBS: [Metric; 6] = [
+    pub const OF_JOBS: [Metric; 8] = [
         Metric::BandwidthSum,
         Metric::BandwidthMax,
         Metric::BandwidthMin,
         Metric::Iops,
         Metric::LatencyMean,
         Metric::LatencyMax,
+        Metric::DeviceTime,
+        Metric::DeviceTimeShare,
     ];
 
     /// Its name in scenario files.
@@ -123,7 +158,10 @@ impl Metric {
             Metric::Iops => "iops",
             Metric::LatencyMean => "latency_mean",
             Metric::LatencyMax => "latency_max",
+            Metric::DeviceTime => "device_time",
+            Metric::DeviceTimeShare => "device_time_share",
             Metric::Program(metric) => metric.name,
+            Metric::Group(metric) => metric.name(),
         }
     }
 
@@ -133,7 +171,10 @@ impl Metric {
             Metric::BandwidthSum | Metric::BandwidthMax | Metric::BandwidthMin => "KiB/s",
             Metric::Iops => "IOPS",
             Metric::LatencyMean | Metric::LatencyMax => "ms",
+            Metric::DeviceTime => "s",
+            Metric::DeviceTimeShare => "",
             Metric::Program(metric) => metric.unit,
+            Metric::Group(metric) => metric.unit(),
         }
     }
 
@@ -146,14 +187,19 @@ impl Metric {
             Metric::Iops => "IOPS",
             Metric::LatencyMean => "latency, mean",
             Metric::LatencyMax => "latency, max",
+            Metric::DeviceTime => "device time",
+            Metric::DeviceTimeShare => "share of the device's time",
             Metric::Program(metric) => metric.name,
+            Metric::Group(metric) => metric.label(),
         }
     }
 
-    /// Measure it in a run; `None` when the job or program is not in it.
+    /// Measure it in a run; `None` when the job, program or group is not in it.
     pub fn of(self, run: &RunResult, job: &str) -> Option<f64> {
-        if let Metric::Program(metric) = self {
-            return run.program(job)?.metric(metric.name);
+        match self {
+            Metric::Program(metric) => return run.program(job)?.metric(metric.name),
+            Metric::Group(metric) => return metric.of(run.group(job)?),
+            _ => {}
         }
         let processes = || run.processes.iter().filter(|p| p.name == job);
         let kib = |p: &JobResult| p.bandwidth() / 1024.0;
@@ -171,7 +217,9 @@ impl Metric {
                 sum / n.max(1) as f64 / 1e6
             }
             Metric::LatencyMax => processes().map(|p| p.clat().max_ns()).max().unwrap_or(0) as f64 / 1e6,
-            Metric::Program(_) => return None,
+            Metric::DeviceTime => processes().map(|p| p.device_time_ns).sum::<u64>() as f64 / 1e9,
+            Metric::DeviceTimeShare => processes().map(|p| run.device_share(p)).sum(),
+            Metric::Program(_) | Metric::Group(_) => return None,
         })
     }
 }
@@ -179,25 +227,32 @@ impl Metric {
 impl Published {
     /// Unit of the figures; that of a ratio is none.
     pub fn unit(&self) -> &'static str {
-        if self.over.is_some() { "" } else { self.metric.unit() }
+        if self.over.is_ratio() { "" } else { self.metric.unit() }
     }
 
     /// What the figures are, for a table's head.
     pub fn label(&self) -> String {
         match &self.over {
-            None => self.metric.label().to_owned(),
-            Some(other) => format!("{}, over that of {other}", self.metric.label()),
+            over if !over.is_ratio() => self.metric.label().to_owned(),
+            Over { scheduler: Some(other), job: None, case: None } => {
+                format!("{}, over that of {other}", self.metric.label())
+            }
+            over => format!("{}, over that {}", self.metric.label(), over.words()),
         }
     }
 
     /// The figures of this row beside ours; `run` finds the run of a case under a scheduler.
     pub fn cells<'a>(&self, run: impl Fn(&str, &str) -> Option<&'a RunResult>) -> Vec<Cell> {
-        let measured = |case: &str, scheduler: &str| self.metric.of(run(case, scheduler)?, &self.job);
+        let measured = |case: &str, scheduler: &str, job: &str| self.metric.of(run(case, scheduler)?, job);
         let cell = |(case, published): (&String, &f64)| {
-            let ours = measured(case, &self.scheduler)?;
-            let ours = match &self.over {
-                None => ours,
-                Some(other) => ours / measured(case, other)?,
+            let ours = measured(case, &self.scheduler, &self.job)?;
+            let ours = match self.over.is_ratio() {
+                false => ours,
+                true => {
+                    let scheduler = self.over.scheduler.as_ref().unwrap_or(&self.scheduler);
+                    let job = self.over.job.as_ref().unwrap_or(&self.job);
+                    ours / measured(self.over.case.as_ref().unwrap_or(case), scheduler, job)?
+                }
             };
             Some(Cell {
                 case: case.clone(),

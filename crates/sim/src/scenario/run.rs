@@ -140,6 +140,8 @@ fn one(
         filesystem: scenario.filesystem,
         jobs: &case.jobs,
         programs: &case.programs,
+        groups: &case.groups,
+        warmup_ns: scenario.warmup_ns,
         seed: scenario.seed,
         runtime_ns: scenario.runtime_ns,
         fresh_files: scenario.fresh_files,

@@ -55,7 +55,7 @@ fn lab() -> Vec<Request> {
     let mut simulation = like_the_real_one.build();
     simulation.with_machine(|m| m.block_mut().start_trace());
     let spec = ProgramSpec::new("fs_mark", COMMAND).unwrap();
-    program::spawn(&mut simulation, &[spec], 1).unwrap();
+    program::spawn(&mut simulation, &[spec], &Default::default(), 1).unwrap();
     simulation.run(60 * SECOND, &mut |_| {});
     let issued = harness::lines(&simulation).into_iter().filter(|l| l.kind == TraceKind::Issued);
     let request = |line: harness::Line| {

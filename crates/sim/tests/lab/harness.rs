@@ -7,6 +7,7 @@ use fairlift_fio::{Job, ParseOptions, Source, expand, parse};
 use fairlift_sim::block::BlockLayer;
 use fairlift_sim::device::{Command, Completion, Device, DeviceSpec, Limits, Op};
 use fairlift_sim::engine::{Outcome, Simulation};
+use fairlift_sim::group::GroupTree;
 use fairlift_sim::kernel::{self, Filesystem, Kernel, Memory, version};
 use fairlift_sim::lab::{self, LabError, Setup};
 use fairlift_sim::program::fio;
@@ -88,6 +89,13 @@ impl Lab {
         Lab { memory: Memory { cache_bytes: mib << 20, ..self.memory }, ..self }
     }
 
+    /// The groups that the jobs name.
+    fn groups(&self) -> GroupTree {
+        let mut groups = GroupTree::default();
+        groups.join_jobs(&self.jobs).unwrap();
+        groups
+    }
+
     pub fn try_run(&self) -> Result<RunResult, LabError> {
         let setup = Setup {
             scheduler: &self.scheduler,
@@ -101,6 +109,8 @@ impl Lab {
             programs: &[],
             fresh_files: self.fresh_files,
             explain: false,
+            groups: &self.groups(),
+            warmup_ns: None,
         };
         lab::run(&setup, &mut |_| {})
     }
@@ -127,7 +137,8 @@ impl Lab {
         prepare(&mut block);
         let mut simulation = Simulation::new(block, kernel);
         kernel::start_daemons(&mut simulation);
-        let options = fio::Options { fresh_files: self.fresh_files, entropy: self.seed };
+        let options =
+            fio::Options { fresh_files: self.fresh_files, entropy: self.seed, groups: Default::default() };
         let results = fio::spawn(&mut simulation, &self.jobs, &expansion, &options).unwrap();
         let outcome = simulation.run(lab::LIMIT_NS, &mut |_| {});
         assert_eq!(outcome, Outcome::Finished);

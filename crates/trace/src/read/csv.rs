@@ -174,6 +174,11 @@ impl LineParser for Csv {
         read_detail(detail, &mut event)?;
         Ok(Some(event))
     }
+
+    /// Rows without an action are arrivals.
+    fn stages(&self) -> Option<bool> {
+        (!self.columns.is_empty()).then(|| self.columns.contains(&"action"))
+    }
 }
 
 fn read_cell(name: &str, cell: &[u8], event: &mut Event, shared: &mut Shared) -> Result<(), Problem> {

@@ -19,6 +19,10 @@ pub(crate) trait LineParser: Send {
     fn is_done(&self) -> bool {
         false
     }
+    /// Whether events of several stages may be there; `None`: as the format says.
+    fn stages(&self) -> Option<bool> {
+        None
+    }
 }
 
 /// The events of a text trace.
@@ -122,6 +126,10 @@ impl Source for LineSource {
             }
         }
         Ok(None)
+    }
+
+    fn stages(&self) -> Option<bool> {
+        self.parser.stages()
     }
 
     fn place(&self) -> Place {

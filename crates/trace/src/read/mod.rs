@@ -69,6 +69,10 @@ pub(crate) trait Source: Send {
     fn skipped_bytes(&self) -> u64 {
         0
     }
+    /// Whether events of several stages may be there; `None`: as the format says.
+    fn stages(&self) -> Option<bool> {
+        None
+    }
 }
 
 /// A named stream.

@@ -138,6 +138,7 @@ impl World {
                 self.waiters.push((self.q.group_of(&bio), bio));
             }
             Submitted::Done | Submitted::Refused(_) => {}
+            Submitted::Held | Submitted::NoRoom => unreachable!("nobody set a limit"),
         }
     }
 

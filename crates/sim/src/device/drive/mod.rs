@@ -167,8 +167,6 @@ pub(super) struct Drive {
     last_was_read: bool,
     /// First sector behind the last write, if the last command was one.
     last_write_end: Option<u64>,
-    /// Did the last write continue the one before it?
-    last_write_sequential: bool,
     queue: VecDeque<Command>,
     current: Option<Completion>,
     passes: Vec<Pass>,
@@ -187,7 +185,6 @@ impl Drive {
             writing: None,
             last_was_read: true,
             last_write_end: None,
-            last_write_sequential: false,
             queue: VecDeque::with_capacity(limits.queue_depth as usize),
             current: None,
             passes: Vec::new(),
@@ -391,7 +388,6 @@ impl Drive {
 
     fn write(&mut self, first: u64, end: u64, through: bool, now: u64) -> u64 {
         let from_ns = self.stop_reading(now);
-        let sequential = self.last_write_end == Some(first);
         let cache = if through { WriteCache::Off } else { self.settings.write_cache };
         let under_way = self.writing.filter(|writing| {
             self.settings.combine_writes && cache != WriteCache::Off && writing.end == first
@@ -403,7 +399,6 @@ impl Drive {
         };
         self.last_was_read = false;
         self.last_write_end = Some(end);
-        self.last_write_sequential = sequential;
         done_ns + self.settings.overheads.write_complete_ns
     }
 
@@ -453,9 +448,9 @@ impl Drive {
     /// When bus and arm start for a write that came at `now`, the heads being busy until `free_ns`.
     fn write_times(&self, first: u64, now: u64, free_ns: u64) -> WriteTimes {
         let overheads = &self.settings.overheads;
-        let follows_write = !self.last_was_read && !self.last_write_sequential;
-        let seek_min_ns = if self.last_write_end == Some(first) { 0 } else { overheads.write_seek_min_ns };
-        if let Some(extra) = overheads.extra.filter(|_| follows_write && self.last_write_end != Some(first)) {
+        let continues = self.last_write_end == Some(first);
+        let seek_min_ns = if continues { 0 } else { overheads.write_seek_min_ns };
+        if let Some(extra) = overheads.extra.filter(|_| !self.last_was_read && !continues) {
             let given_up_ns = now + extra.command_ns + extra.disconnect_ns;
             return WriteTimes {
                 start_ns: given_up_ns + extra.pause_ns + overheads.reselect_ns + overheads.prepare_ns,

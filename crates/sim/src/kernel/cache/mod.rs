@@ -1,5 +1,8 @@
 //! The page cache: which pages of which file are in memory, on their way, or dirty.
 
+mod by_group;
+mod inode_owner;
+mod owners;
 mod pages;
 mod readahead;
 
@@ -9,6 +12,9 @@ use std::ops::Range;
 use super::Memory;
 use super::files::{FileId, PAGE};
 use crate::engine::TaskId;
+use crate::group::{Cgroup, Tracking};
+pub(crate) use by_group::NextPages;
+use by_group::{ByGroup, Dirtiers};
 use pages::{Page, Pages};
 pub use readahead::{Advice, ReadaheadState};
 
@@ -35,6 +41,8 @@ struct PageIo {
     /// A write's number; `None` for a read.
     write: Option<u64>,
     waiters: Vec<TaskId>,
+    /// Who made the pages of a write dirty, if there are groups.
+    dirtiers: Dirtiers,
 }
 
 /// What the end of an I/O means to others.
@@ -68,6 +76,8 @@ pub(crate) struct PageCache {
     written: u64,
     /// Number of the next write.
     next_write: u64,
+    /// Accounts by group, if the run has some.
+    groups: Option<Box<ByGroup>>,
 }
 
 impl PageCache {
@@ -89,7 +99,83 @@ impl PageCache {
             writing: 0,
             written: 0,
             next_write: 0,
+            groups: None,
         }
+    }
+
+    // ---- groups ---------------------------------------------------------------------------------------------------------
+
+    /// Keep accounts for so many groups, the root included.
+    pub(crate) fn use_groups(&mut self, groups: usize, tracking: Tracking) {
+        self.groups = Some(Box::new(ByGroup::new(groups, tracking)));
+    }
+
+    /// Since when pages of `group` wait to be written, if there are some, nanoseconds.
+    pub(crate) fn unwritten_since(&self, group: Cgroup) -> Option<u64> {
+        self.groups.as_ref()?.unwritten_since(group)
+    }
+
+    /// Pages of `group` that are dirty or on their way.
+    pub(crate) fn unwritten_of(&self, group: Cgroup) -> u64 {
+        self.groups.as_ref().map_or(0, |groups| groups.unwritten_of(group))
+    }
+
+    /// Pages of `group` that reached the device since the run's start.
+    pub(crate) fn written_of(&self, group: Cgroup) -> u64 {
+        self.groups.as_ref().map_or(0, |groups| groups.written_of(group))
+    }
+
+    /// Writes on their way that begin with a page of `group`.
+    pub(crate) fn writes_of(&self, group: Cgroup) -> u64 {
+        self.groups.as_ref().map_or(0, |groups| groups.writes_of(group))
+    }
+
+    /// Groups with dirty pages.
+    pub(crate) fn dirty_groups(&self) -> impl Iterator<Item = Cgroup> + '_ {
+        self.groups.iter().flat_map(|groups| groups.dirty_groups())
+    }
+
+    /// What of `group` is to be written next: of its files in turn, each from where it was left.
+    pub(crate) fn next_pages_of(&mut self, group: Cgroup) -> Option<NextPages> {
+        let groups = self.groups.as_ref()?;
+        let next = groups.files_of(group).into_iter().find_map(|file| {
+            let from = self.files[file.0].write_from;
+            let mut runs = groups.runs_of(file, group, from);
+            runs.find_map(|run| {
+                // Some of it may be on its way, and be dirty again.
+                let first = self.first_dirty(file, run.clone(), 1)?;
+                Some(NextPages { file, pages: first.start..run.end, max: by_group::STEP_PAGES })
+            })
+        });
+        if let (Some(next), Some(groups)) = (&next, &mut self.groups) {
+            groups.had_step(group, next.file);
+        }
+        next
+    }
+
+    /// Bytes that `group` made dirty, and those of them that reached the device, since the count began.
+    pub(crate) fn bytes_of(&self, group: Cgroup) -> (u64, u64) {
+        self.groups.as_ref().map_or((0, 0), |groups| groups.bytes_of(group))
+    }
+
+    /// [`PageCache::bytes_of`] begins anew.
+    pub(crate) fn restart_group_figures(&mut self) {
+        if let Some(groups) = &mut self.groups {
+            groups.restart();
+        }
+    }
+
+    /// A round of writeback of `file` is over.
+    pub(crate) fn round_over(&mut self, file: FileId, took_ns: u64) {
+        if let Some(groups) = &mut self.groups {
+            groups.round_over(file, took_ns);
+        }
+    }
+
+    /// For whom a bio of the write `io` is submitted that begins with `page`; `None`: for who submits it.
+    pub(crate) fn payer(&self, io: u32, page: u64) -> Option<Cgroup> {
+        let io = self.ios.get(io as usize)?.as_ref()?;
+        self.groups.as_ref()?.payer(io.file, &io.dirtiers, page)
     }
 
     pub(crate) fn add_file(&mut self, bytes: u64) {
@@ -109,6 +195,9 @@ impl PageCache {
         let cached = &mut self.files[file.0];
         for page in cached.dirty.split_off(&len) {
             self.dirty -= 1;
+            if let Some(groups) = &mut self.groups {
+                groups.forgotten(file, page..page + 1);
+            }
             if *cached.pages.get_mut(page) == Page::WritingDirty {
                 *cached.pages.get_mut(page) = Page::Writing;
             }
@@ -181,7 +270,7 @@ impl PageCache {
             self.enter(file, page, Page::Reading);
         }
         self.evict();
-        self.add_io(PageIo { file, pages, write: None, waiters: Vec::new() })
+        self.add_io(PageIo { file, pages, write: None, waiters: Vec::new(), dirtiers: Vec::new() })
     }
 
     /// An absent page comes in.
@@ -234,8 +323,8 @@ impl PageCache {
 
     // ---- becoming dirty -------------------------------------------------------------------------------------------------
 
-    /// A program wrote `page`.
-    pub(crate) fn dirty(&mut self, file: FileId, page: u64, now: u64) {
+    /// A task of `group` wrote `page`.
+    pub(crate) fn dirty(&mut self, file: FileId, page: u64, group: Cgroup, now: u64) {
         let state = self.files[file.0].pages.get(page);
         match state {
             Page::Dirty | Page::WritingDirty => return,
@@ -246,6 +335,9 @@ impl PageCache {
         let cached = &mut self.files[file.0];
         cached.dirty.insert(page);
         self.dirty += 1;
+        if let Some(groups) = &mut self.groups {
+            groups.dirtied(file, page, group, now);
+        }
         if cached.place.is_none() {
             cached.dirty_since_ns = now;
             self.join_line(file);
@@ -262,6 +354,9 @@ impl PageCache {
         let state = cached.pages.get_mut(page);
         *state = if *state == Page::WritingDirty { Page::Writing } else { Page::Clean };
         self.dirty -= 1;
+        if let Some(groups) = &mut self.groups {
+            groups.forgotten(file, page..page + 1);
+        }
         if cached.dirty.is_empty() {
             self.leave_line(file);
         }
@@ -415,7 +510,11 @@ impl PageCache {
         if cached.dirty.is_empty() {
             self.leave_line(file);
         }
-        self.add_io(PageIo { file, pages, write: Some(number), waiters: Vec::new() })
+        let dirtiers = match &mut self.groups {
+            Some(groups) => groups.sent(file, pages.clone()),
+            None => Vec::new(),
+        };
+        self.add_io(PageIo { file, pages, write: Some(number), waiters: Vec::new(), dirtiers })
     }
 
     /// The number the next write of any file will have; all that are under way have smaller ones.
@@ -482,6 +581,9 @@ impl PageCache {
             cached.writing.remove(&number);
             self.writing -= count;
             self.written += count;
+            if let Some(groups) = &mut self.groups {
+                groups.arrived(&done.dirtiers);
+            }
             wake.append(&mut cached.sync_waiters);
         }
         Some(IoEnd { file: done.file, pages: done.pages, write: done.write.is_some(), wake })
@@ -531,10 +633,10 @@ mod tests {
     #[test]
     fn a_page_written_on_its_way_is_dirty_again() {
         let (mut cache, file) = cache(16);
-        cache.dirty(file, 3, 0);
+        cache.dirty(file, 3, Cgroup::ROOT, 0);
         assert_eq!(cache.first_dirty(file, 0..16, 100), Some(3..4));
         let io = cache.start_writing(file, 3..4, 0);
-        cache.dirty(file, 3, 1);
+        cache.dirty(file, 3, Cgroup::ROOT, 1);
         assert_eq!(cache.first_dirty(file, 0..16, 100), None, "not twice at a time");
         cache.io_done(io);
         assert_eq!(cache.first_dirty(file, 0..16, 100), Some(3..4));
@@ -555,10 +657,10 @@ mod tests {
     fn a_cut_file_keeps_nothing() {
         let (mut cache, file) = cache(16);
         for page in 0..4 {
-            cache.dirty(file, page, 0);
+            cache.dirty(file, page, Cgroup::ROOT, 0);
         }
         let io = cache.start_writing(file, 0..2, 0);
-        cache.dirty(file, 1, 0);
+        cache.dirty(file, 1, Cgroup::ROOT, 0);
         cache.resize(file, 0);
         assert_eq!((cache.dirty_pages(), cache.unwritten_pages(), cache.resident), (0, 2, 2));
         cache.io_done(io);

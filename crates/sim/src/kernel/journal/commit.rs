@@ -176,7 +176,7 @@ impl Sys {
         for block in &done.metadata {
             let changed_again = ext.journal.running.as_ref().is_some_and(|t| t.metadata.contains(block));
             if !changed_again {
-                kernel.cache.dirty(ext.bdev, *block, now);
+                kernel.cache.dirty(ext.bdev, *block, crate::group::Cgroup::ROOT, now);
             }
         }
         let journal = &mut ext.journal;

@@ -60,9 +60,14 @@ pub(super) async fn run(sys: Sys, duty: Duty) {
         let now = sys.now();
         if duty != Duty::Background && now >= next_look {
             next_look = now + INTERVAL_NS;
-            sys.write_expired(now).await;
+            // By shares, what is old has its turn with the rest of its group's as long as there is too much.
+            if !(sys.writes_by_share() && sys.machine.borrow().kernel.cache.over_background()) {
+                sys.write_expired(now).await;
+            }
         }
-        if duty != Duty::Periodic {
+        if duty != Duty::Periodic && sys.writes_by_share() {
+            sys.write_background_by_share().await;
+        } else if duty != Duty::Periodic {
             sys.write_background().await;
         }
     }
@@ -79,7 +84,7 @@ fn looks_at_clock(machine: &Machine, duty: Duty) -> bool {
 
 impl Sys {
     /// What `sync` asked for.
-    async fn do_work(&self) {
+    pub(super) async fn do_work(&self) {
         loop {
             let work = {
                 let work = &mut self.machine.borrow_mut().kernel.writeback.work;
@@ -171,6 +176,7 @@ impl Sys {
 
     /// Write up to `max` pages of `file`, from where the last round ended; then others have their turn.
     pub(super) async fn write_some(&self, file: FileId, max: u64, flags: Flags) -> u64 {
+        let began = self.now();
         let from = self.machine.borrow().kernel.cache.write_from(file);
         let (mut written, mut at) = self.write_pages(file, from..u64::MAX, max, flags, Which::All).await;
         if written < max && from > 0 {
@@ -178,7 +184,9 @@ impl Sys {
             written += more;
             at = end;
         }
+        let took_ns = self.now() - began;
         let cache = &mut self.machine.borrow_mut().kernel.cache;
+        cache.round_over(file, took_ns);
         cache.set_write_from(file, at);
         cache.had_its_turn(file);
         written

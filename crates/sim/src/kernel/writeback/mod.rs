@@ -1,5 +1,7 @@
 //! Writeback: who sends dirty pages to the device, and when.
 
+mod by_share;
+mod fair;
 mod flusher;
 mod rate;
 mod share;
@@ -8,6 +10,7 @@ mod throttle;
 
 use super::cache::PageCache;
 use crate::engine::{Machine, Simulation, TaskId};
+pub(crate) use fair::FairWriteback;
 use fairlift_core::IoPrio;
 use rate::RateControl;
 use share::Shares;
@@ -24,6 +27,10 @@ pub(crate) struct Writeback {
     /// Who dirties how much (until 3.1).
     shares: Shares,
     rate: RateControl,
+    /// By groups' weights, if that is wanted.
+    pub(crate) fair: Option<FairWriteback>,
+    /// The first thread wants to know when pages reach the device.
+    woken_by_writes: bool,
     /// Dirty pages that `sync` asked the flusher to write, and who waits for it.
     work: Vec<flusher::Work>,
 }
@@ -36,8 +43,15 @@ impl Writeback {
             exceeded: false,
             shares: Shares::new(cache.limits().1),
             rate: RateControl::new(cache.limits()),
+            fair: None,
+            woken_by_writes: false,
             work: Vec::new(),
         }
+    }
+
+    /// Who is to be woken when pages reached the device.
+    pub(crate) fn woken_by_writes(&self) -> Option<TaskId> {
+        self.threads.first().copied().filter(|_| self.woken_by_writes)
     }
 }
 

@@ -1,12 +1,14 @@
 //! Pausing tasks that dirty pages by a rate that follows the device's (`balance_dirty_pages` since 3.2): nobody but the flusher
 //! writes, and every task sleeps just as long as its pages would take.
 //!
-//! Source: Linux 6.12 `mm/page-writeback.c`. One device, no cgroups.
+//! Source: Linux 6.12 `mm/page-writeback.c`. One device. The same control serves each group by itself in [`super::fair`].
 
 use fairlift_core::{MS, SECOND};
 
 use crate::anatomy::{Cause, Why};
 use crate::engine::Sys;
+use crate::group::Cgroup;
+use crate::kernel::Kernel;
 
 /// How often the rates are estimated anew.
 const UPDATE_NS: u64 = 200 * MS;
@@ -52,6 +54,12 @@ impl RateControl {
             limit: limit as f64,
             tasks: std::collections::BTreeMap::new(),
         }
+    }
+
+    /// Let the limits come an eighth of the way to these.
+    pub(super) fn move_limits(&mut self, background: f64, limit: f64) {
+        self.freerun += (f64::midpoint(background, limit) - self.freerun) / 8.0;
+        self.limit += (limit.max(1.0) - self.limit) / 8.0;
     }
 
     /// Pages per second the device writes.
@@ -107,29 +115,41 @@ impl RateControl {
     }
 }
 
+/// Who decides about a task's pauses, and the pages it goes by, unwritten and written since the start: all of the device's, or
+/// those of the task's group.
+fn control(kernel: &mut Kernel, group: Cgroup) -> (&mut RateControl, f64, u64) {
+    let (writeback, cache) = (&mut kernel.writeback, &kernel.cache);
+    match &mut writeback.fair {
+        Some(fair) => (fair.rate(group), cache.unwritten_of(group) as f64, cache.written_of(group)),
+        None => (&mut writeback.rate, cache.unwritten_pages() as f64, cache.written_pages()),
+    }
+}
+
 impl Sys {
     /// The caller has dirtied `pages`: let it sleep as long as the device needs for them.
     pub(super) async fn balance_by_rate(&self, pages: u64) {
-        self.machine.borrow_mut().kernel.writeback.rate.dirtied += pages;
+        let group = self.machine.borrow().cgroup_of(self.task);
+        control(&mut self.machine.borrow_mut().kernel, group).0.dirtied += pages;
         loop {
-            let Some(pause) = self.next_pause(pages) else { return };
+            let Some(pause) = self.next_pause(group, pages) else { return };
             let until = self.now() + pause.ns;
             self.unplug();
             self.pause_until(until, Why::Because(Cause::Throttle)).await;
             let kernel = &mut self.machine.borrow_mut().kernel;
-            kernel.writeback.rate.tasks.insert(self.task.0, (0, until));
+            control(kernel, group).0.tasks.insert(self.task.0, (0, until));
             if !pause.again {
                 return;
             }
         }
     }
 
-    fn next_pause(&self, pages: u64) -> Option<Pause> {
+    fn next_pause(&self, group: Cgroup, pages: u64) -> Option<Pause> {
         let mut machine = self.machine.borrow_mut();
+        super::by_share::look(&mut machine);
         let now = machine.now();
         let kernel = &mut machine.kernel;
-        let (dirty, written) = (kernel.cache.unwritten_pages() as f64, kernel.cache.written_pages());
-        let rate = &mut kernel.writeback.rate;
+        let full = kernel.cache.unwritten_pages() >= kernel.cache.limits().1;
+        let (rate, dirty, written) = control(kernel, group);
         let (dirtied, ended) = rate.tasks.get(&self.task.0).copied().unwrap_or((0, now));
         let dirtied = dirtied + pages;
         if dirty <= rate.freerun {
@@ -143,7 +163,7 @@ impl Sys {
         rate.update(dirty, written, now);
         let longest = PAUSE_MAX_NS.min(dirty / rate.average_bandwidth.max(1.0) * 1e9 / 8.0);
         let task_rate = rate.ratelimit * rate.position(dirty);
-        let at_limit = dirty >= rate.limit;
+        let at_limit = full || dirty >= rate.limit;
         let pause = if task_rate < 1.0 || at_limit {
             Some(longest)
         } else {

@@ -18,7 +18,7 @@ const PAUSE_MAX_NS: u64 = SECOND / 10;
 impl Sys {
     /// The caller has dirtied `pages`.
     pub(crate) async fn balance_dirty(&self, pages: u64) {
-        if !self.machine.borrow().kernel.rules.writeback.foreground {
+        if self.writes_by_share() || !self.machine.borrow().kernel.rules.writeback.foreground {
             return self.balance_by_rate(pages).await;
         }
         let due = {

@@ -1,23 +1,15 @@
-//! Which elevator, in which profile, with which settings: `cfq@2.6.34:slice_idle=0:quantum=8`. One setting is not the elevator's
-//! but the request queue's and goes with all of them: `nomerges` (`queue/nomerges`: 0, 1 or 2).
+//! Which elevator, in which profile, with which settings: `cfq@2.6.34:slice_idle=0:quantum=8`. Some settings are not the
+//! elevator's but the host's and go with all of them ([`host`]).
+
+pub mod host;
 
 use std::fmt;
 
 use fairlift_core::Elevator;
 use fairlift_core::elevator::{self, Config, Descriptor};
-use fairlift_core::queue::NoMerges;
 use fairlift_core::tunable::{self, SetError, Tunable, Unit};
 
-use crate::kernel::Rules;
-
-/// `queue/nomerges`; what the levels mean: [`NoMerges`].
-pub static NOMERGES: Tunable = Tunable::new(
-    "nomerges",
-    Unit::Number,
-    (0, 2),
-    0,
-    "do not look for merges: 1 beyond the last request, 2 at all",
-);
+use host::HostSettings;
 
 /// An elevator as somebody asked for it.
 #[derive(Clone)]
@@ -26,14 +18,13 @@ pub struct SchedulerSpec {
     /// `None`: what the kernel version implies.
     profile: Option<&'static str>,
     settings: Vec<(&'static str, String)>,
-    /// Level of `queue/nomerges`, if it was set.
-    nomerges: Option<u64>,
+    host: HostSettings,
 }
 
 impl PartialEq for SchedulerSpec {
     fn eq(&self, other: &SchedulerSpec) -> bool {
-        let parts = |spec: &SchedulerSpec| (spec.name(), spec.profile, spec.nomerges);
-        parts(self) == parts(other) && self.settings == other.settings
+        let parts = |spec: &SchedulerSpec| (spec.name(), spec.profile);
+        parts(self) == parts(other) && self.settings == other.settings && self.host == other.host
     }
 }
 
@@ -76,7 +67,7 @@ impl std::error::Error for SchedulerError {}
 impl SchedulerSpec {
     /// An elevator with its default settings: a built-in one, or one of your own that the lab has never heard of.
     pub const fn of(descriptor: &'static Descriptor) -> SchedulerSpec {
-        SchedulerSpec { descriptor, profile: None, settings: Vec::new(), nomerges: None }
+        SchedulerSpec { descriptor, profile: None, settings: Vec::new(), host: HostSettings::new() }
     }
 
     /// Read `NAME[@PROFILE][:TUNABLE=VALUE]...` for a kernel whose elevators default to the profile `implied`.
@@ -107,24 +98,28 @@ impl SchedulerSpec {
     /// # Errors
     /// Unknown tunable, or a value it does not take.
     pub fn set(&mut self, tunable: &str, value: &str, implied: &str) -> Result<(), SchedulerError> {
-        if tunable == NOMERGES.name {
-            let level = NOMERGES.parse(value).map_err(|e| refused(self.name(), &NOMERGES, value, e))?;
-            self.nomerges = Some(level);
-            return Ok(());
-        }
         let list = (self.descriptor.tunables)(self.profile.unwrap_or(implied));
         let Some(found) = tunable::find(list, tunable) else {
-            return Err(SchedulerError {
-                word: tunable.to_owned(),
-                message: format!("{} has no tunable '{tunable}'", self.name()),
-                allowed: names(list.iter().chain([&NOMERGES]).map(|t| t.name)),
-                nearest: nearest(tunable, list.iter().chain([&NOMERGES]).map(|t| t.name)),
-            });
+            return self.set_host(list, tunable, value);
         };
         found.parse(value).map_err(|e| refused(self.name(), found, value, e))?;
         self.settings.retain(|(name, _)| *name != found.name);
         self.settings.push((found.name, value.to_owned()));
         Ok(())
+    }
+
+    /// Change a setting of the host around the elevator, whose own are `list`.
+    fn set_host(&mut self, list: &'static [Tunable], name: &str, value: &str) -> Result<(), SchedulerError> {
+        let Some(found) = host::tunables().find(|t| t.name == name) else {
+            let all = || list.iter().chain(host::tunables()).map(|t| t.name);
+            return Err(SchedulerError {
+                word: name.to_owned(),
+                message: format!("{} has no tunable '{name}'", self.name()),
+                allowed: names(all()),
+                nearest: nearest(name, all()),
+            });
+        };
+        self.host.set(found, value).map_err(|e| refused(self.name(), found, value, e))
     }
 
     /// The elevator's name.
@@ -137,12 +132,9 @@ impl SchedulerSpec {
         self.descriptor
     }
 
-    /// How much to look for merges; `rules` may not know level 2.
-    pub fn nomerges(&self, rules: &Rules) -> NoMerges {
-        match NoMerges::from_sysfs(self.nomerges.unwrap_or(NOMERGES.default)) {
-            NoMerges::All if !rules.nomerges_all => NoMerges::Simple,
-            level => level,
-        }
+    /// Settings of the host around it.
+    pub fn host(&self) -> &HostSettings {
+        &self.host
     }
 
     /// Build it for a kernel whose elevators default to `profile`.
@@ -162,11 +154,9 @@ impl fmt::Display for SchedulerSpec {
         if let Some(profile) = self.profile {
             write!(f, "@{profile}")?;
         }
-        for (name, value) in &self.settings {
+        let own = self.settings.iter().map(|(name, value)| (*name, value.as_str()));
+        for (name, value) in own.chain(self.host.iter()) {
             write!(f, ":{name}={value}")?;
-        }
-        if let Some(level) = self.nomerges {
-            write!(f, ":{}={level}", NOMERGES.name)?;
         }
         Ok(())
     }

@@ -1,0 +1,75 @@
+//! The comparison of groups: a paragraph per group, with what it got under each scheduler.
+
+use fairlift_sim::group::{GroupClass, GroupResult};
+use fairlift_sim::result::RunResult;
+
+use crate::grid::{Cell, Grid, number, word};
+use crate::number::short;
+use crate::style::Style;
+use crate::table::{NOTHING, rows_of};
+
+/// A column: heading, unit, and its figure of a group.
+type Column = (&'static str, &'static str, Box<dyn Fn(&GroupResult) -> Option<f64>>);
+
+/// All groups of a case, if it has some; `names` are the rows' heads, at least `first` wide.
+pub fn groups(
+    runs: &[RunResult],
+    names: &[String],
+    bandwidth: (f64, &'static str),
+    style: Style,
+    first: usize,
+) -> String {
+    let count = runs.first().map_or(0, |run| run.groups.len());
+    if count == 0 {
+        return String::new();
+    }
+    let columns = columns(bandwidth);
+    let mut grid = Grid::default();
+    let head = |text: fn(&Column) -> &'static str| {
+        std::iter::once(word("")).chain(columns.iter().map(|c| word(text(c)))).collect()
+    };
+    grid.head(head(|c| c.0), (6, 8), "requests");
+    grid.row(head(|c| c.1));
+    for index in 0..count {
+        let results: Vec<&GroupResult> = runs.iter().filter_map(|run| run.groups.get(index)).collect();
+        let Some(any) = results.first() else { continue };
+        grid.text(format!("{}{}", style.bold(&any.path), about(any)));
+        let column = |figure: &dyn Fn(&GroupResult) -> Option<f64>| -> Vec<Cell> {
+            let shown = |r: &&GroupResult| figure(r).map_or_else(|| NOTHING.to_owned(), short);
+            results.iter().map(|r| number(shown(r))).collect()
+        };
+        let figures: Vec<Vec<Cell>> = columns.iter().map(|(.., figure)| column(figure)).collect();
+        rows_of(&mut grid, names, &figures);
+    }
+    grid.render(style, first)
+}
+
+fn columns((unit, name): (f64, &'static str)) -> Vec<Column> {
+    let ms = |ns: f64| Some(ns / 1e6);
+    let some = |value: f64| Some(value).filter(|v| *v > 0.0);
+    vec![
+        ("device", "time %", Box::new(|g| g.parent.map(|_| 100.0 * g.share))),
+        ("device", "s", Box::new(|g| Some(g.all.device_time_ns as f64 / 1e9))),
+        ("reads", name, Box::new(move |g| some(g.per_second(512 * g.all.sectors[0]) / unit))),
+        ("writes", name, Box::new(move |g| some(g.per_second(512 * g.all.sectors[1]) / unit))),
+        ("merged", "bios", Box::new(move |g| some(g.all.merged as f64))),
+        ("", "1/s", Box::new(|g| Some(g.per_second(g.all.requests.iter().sum())))),
+        ("", "mean ms", Box::new(move |g| any(g).then(|| ms(g.all.latency.mean_ns())).flatten())),
+        ("", "max ms", Box::new(move |g| any(g).then(|| ms(g.all.latency.max_ns() as f64)).flatten())),
+        ("longest", "gap ms", Box::new(move |g| some(g.all.gap_longest_ns as f64 / 1e6))),
+    ]
+}
+
+fn any(group: &GroupResult) -> bool {
+    group.all.latency.count() > 0
+}
+
+/// ` (weight 500)`, and its class if it is not the usual one.
+fn about(group: &GroupResult) -> String {
+    let Some(weight) = group.weight else { return " (all of it)".to_owned() };
+    match group.class {
+        GroupClass::Be => format!(" (weight {weight})"),
+        GroupClass::Rt => format!(" (weight {weight}, class rt)"),
+        GroupClass::Idle => format!(" (weight {weight}, class idle)"),
+    }
+}

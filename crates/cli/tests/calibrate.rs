@@ -1,0 +1,151 @@
+//! Calibration: a device that is known is found again; nothing is written unasked; wrong input is told.
+
+mod common;
+
+use std::os::unix::fs::PermissionsExt;
+
+use common::Folder;
+use serde_json::Value;
+
+/// What fio would report of the series on a modelled device: the lab writes fio's own schema.
+fn measured(folder: &Folder, device: &str, size: &str, seconds: u32, write: bool) {
+    let series = folder
+        .run(&format!("calibrate --device made --write --size {size} --seconds {seconds} --print-series"))
+        .ok();
+    let reading = series.split("\n[write-sequential]").next().unwrap();
+    let series = if write { &series } else { reading };
+    std::fs::write(folder.path().join("series.fio"), series).unwrap();
+    let run = format!("run series.fio --device {device} --scheduler noop --kernel 6.12 --output-format json");
+    std::fs::write(folder.path().join("report.json"), folder.run(&run).ok()).unwrap();
+}
+
+fn fitted(folder: &Folder) -> (Value, toml::Table) {
+    let json = folder.run("calibrate --from report.json --output-format json").ok();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let file = json["device_file"].as_str().unwrap().parse().unwrap();
+    (json, file)
+}
+
+fn of(file: &toml::Table, section: &str, key: &str) -> f64 {
+    let value = &file[section][key];
+    value.as_float().or_else(|| value.as_integer().map(|n| n as f64)).unwrap()
+}
+
+fn near(value: f64, wanted: f64, part: f64) -> bool {
+    (value / wanted - 1.0).abs() <= part
+}
+
+#[test]
+fn a_known_flash_drive_is_found_again() {
+    let folder = Folder::new();
+    measured(&folder, "flash-kd", "4G", 1, true);
+    let (report, file) = fitted(&folder);
+    assert_eq!(report["model"], "flash");
+    // The preset: 16 dies, 36 us with 17 % of variation, 21.5 us, 32 KiB pages, 3,360 MB/s.
+    assert!(near(of(&file, "die", "count"), 16.0, 0.13), "{file:?}");
+    assert!(near(of(&file, "die", "read_us"), 36.0, 0.1), "{file:?}");
+    assert!(near(of(&file, "die", "read_cv"), 0.17, 0.1), "{file:?}");
+    assert!(near(of(&file, "firmware", "read_us"), 21.5, 0.2), "{file:?}");
+    assert!(near(of(&file, "link", "rate_mb_per_s"), 3360.0, 0.01), "{file:?}");
+    assert_eq!(of(&file, "die", "page_kib"), 32.0);
+    assert!(report["fitted_rms"].as_f64().unwrap() < 0.05, "{report}");
+    assert!(report["predicted_rms"].as_f64().unwrap() < 0.2, "{report}");
+}
+
+#[test]
+fn a_known_disk_is_found_again() {
+    let folder = Folder::new();
+    measured(&folder, "sata7200-2009", "900G", 20, false);
+    let (report, file) = fitted(&folder);
+    assert_eq!(report["model"], "disk");
+    // The preset: 7,200 rpm, seeks of 0.8 / 8.5 / 16 ms over all of the disk, of which this is nine tenths.
+    assert_eq!(file["rpm"].as_integer(), Some(7200));
+    assert!(near(of(&file, "seek", "min_ms"), 0.8, 0.15), "{file:?}");
+    assert!(near(of(&file, "seek", "mean_ms"), 8.2, 0.05), "{file:?}");
+    assert!(near(of(&file, "geometry", "sectors_per_track_outer"), 1850.0, 0.02), "{file:?}");
+    // No deeper queue was fitted to: the ladder is a prediction.
+    assert!(report["predicted_rms"].as_f64().unwrap() < 0.05, "{report}");
+    assert!(report["notes"].to_string().contains("writes were not measured"), "{report}");
+}
+
+#[test]
+fn the_file_has_its_errors_in_it_and_can_be_used() {
+    let folder = Folder::new().with("job.fio", common::SMALL);
+    measured(&folder, "sata7200-2009", "900G", 5, false);
+    let table = folder.run("calibrate --from report.json --output mine.toml").ok();
+    assert!(table.contains("predicted: nothing was fitted to these"), "{table}");
+    let file = std::fs::read_to_string(folder.path().join("mine.toml")).unwrap();
+    assert!(file.contains("#   check-read-16k") && file.contains("root mean square"), "{file}");
+    folder.run("compare job.fio --device mine.toml").ok();
+}
+
+#[test]
+fn jobs_that_are_not_of_the_series_are_predicted() {
+    let folder = Folder::new();
+    measured(&folder, "sata7200-2009", "900G", 5, false);
+    let job = "[other]\nfilename=t\nsize=100g\nrw=randread\nbs=128k\ndirect=1\nioengine=libaio\niodepth=6\ntime_based\nruntime=5\n";
+    let folder = folder.with("other.fio", job);
+    let run = "run other.fio --device sata7200-2009 --scheduler noop --kernel 6.12 --output-format json";
+    let folder_report = folder.run(run).ok();
+    let folder = folder.with("other.json", folder_report);
+    let json = folder.run("calibrate --from report.json --from other.json --output-format json").ok();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let other = json["jobs"].as_array().unwrap().iter().find(|job| job["job"] == "other").unwrap();
+    assert_eq!(other["fitted"], false);
+    assert!(other["iops_error"].as_f64().unwrap().abs() < 0.1, "{other}");
+}
+
+/// A stand-in for fio: keeps its arguments and the job file, and gives back a report that is there.
+fn with_stand_in(folder: Folder) -> Folder {
+    let script = "#!/bin/sh\necho \"$@\" > arguments\nfor word in \"$@\"; do case $word in\n\
+                  --output=*) cp report.json \"${word#--output=}\";;\n*.fio) cp \"$word\" ran.fio;;\nesac; done\n";
+    let folder = folder.with("stand-in", script).with("data", vec![1u8; 65 << 20]);
+    let path = folder.path().join("stand-in");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+#[test]
+fn only_reading_is_asked_of_fio_unless_write_is_given() {
+    let folder = Folder::new();
+    measured(&folder, "sata7200-2009", "900G", 5, false);
+    let folder = with_stand_in(folder);
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    folder.run("calibrate --device data --fio ./stand-in --seconds 1 --save kept.json").ok();
+    assert!(read("arguments").contains("--readonly"));
+    assert!(!read("ran.fio").contains("write") && read("ran.fio").contains("filename=data"));
+    assert_eq!(read("kept.json"), read("report.json"));
+    let answer = folder.run("calibrate --device data --fio ./stand-in --seconds 1 --write");
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    assert!(answer.stderr.contains("OVERWRITTEN"), "{}", answer.stderr);
+    assert!(!read("arguments").contains("--readonly") && read("ran.fio").contains("rw=randwrite"));
+}
+
+#[test]
+fn wrong_input_is_told() {
+    let folder = Folder::new().with("data", vec![1u8; 65 << 20]).with("small", "x").with("no.json", "{}");
+    std::fs::File::create(folder.path().join("holes")).unwrap().set_len(1 << 30).unwrap();
+    let folder = folder.with("other.json", r#"{"jobs":[{"jobname":"a","read":{"iops":1.0}}]}"#);
+    for (arguments, words) in [
+        ("", "--device FILE-or-DISK measures it"),
+        ("--device gone", "--write --size 4G makes a file"),
+        ("--device small", "too few"),
+        ("--device .", "this is a folder"),
+        ("--device holes", "has holes"),
+        ("--device data --fio ./no-such-fio", "apt install fio"),
+        ("--device data --fio false", "fio failed"),
+        ("--device data --seconds 0", "--seconds"),
+        ("--device new --write --size 4x", "a size such as 500M"),
+        ("--from gone.json", "gone.json"),
+        ("--from small", "not a JSON report of fio"),
+        ("--from no.json", "no \"jobs\" in it"),
+        ("--from other.json", "job 'read-random-1' is missing"),
+        ("--from other.json --from other.json", "there twice"),
+    ] {
+        let answer = folder.run(&format!("calibrate {arguments} --output mine.toml"));
+        assert_eq!(answer.code, 2, "{arguments}: {}", answer.stderr);
+        assert!(answer.stderr.contains(words), "{arguments}: {}", answer.stderr);
+        assert!(!folder.names().contains(&"mine.toml".to_owned()), "{arguments}");
+    }
+    assert!(!folder.names().contains(&"new".to_owned()));
+}
