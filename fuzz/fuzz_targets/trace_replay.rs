@@ -5,6 +5,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use fairlift_sim::device::DeviceSpec;
+use fairlift_sim::group::GroupTree;
 use fairlift_sim::kernel::{Filesystem, Memory, version};
 use fairlift_sim::lab::{Replaying, Setup, run_with};
 use fairlift_sim::program::replay::{Loader, Timing};
@@ -39,6 +40,8 @@ fuzz_target!(|trace: &[u8]| {
             filesystem: Filesystem::Raw,
             jobs: &[],
             programs: &[],
+            groups: &GroupTree::default(),
+            warmup_ns: None,
             seed: 1,
             runtime_ns: None,
             fresh_files: false,

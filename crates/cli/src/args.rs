@@ -383,7 +383,7 @@ pub struct CompareArguments {
         value_name = "A,B,C",
         value_delimiter = ',',
         help = "\
-Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
+Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]...[+CONTROLLER] each [default: noop,deadline,cfq]"
     )]
     pub scheduler: Vec<String>,
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use fairlift_core::elevator::{Descriptor, ELEVATORS};
 use fairlift_core::tunable::Tunable;
 use fairlift_sim::device::{DeviceSpec, PRESETS};
+use fairlift_sim::kernel::controller::KINDS;
 use fairlift_sim::kernel::version::{DEFAULT, VERSIONS};
 use fairlift_sim::scheduler::{default_of, find_elevator, host, range_of};
 
@@ -46,7 +47,24 @@ pub fn schedulers(name: Option<&str>) -> Result<String, Failure> {
         .collect();
     let mut out = columns(&["scheduler", "profiles", "tunables", ""], &rows);
     out.push_str("\n'fairlift schedulers NAME' shows the tunables of one.\n");
+    out.push_str(
+        "\nControllers above the queue, after a plus (cfq:groups=0+dm-ioband:policy=weight-iosize):\n\n",
+    );
+    out.push_str(&controllers());
     Ok(out)
+}
+
+/// The controllers with their settings, a row each.
+fn controllers() -> String {
+    let row = |name: &str, setting: &str, values: &str, about: &str| {
+        [name, setting, values, about].map(str::to_owned).to_vec()
+    };
+    let mut rows = Vec::new();
+    for kind in &KINDS {
+        rows.push(row(kind.name, "", "", kind.about));
+        rows.extend(kind.settings.iter().map(|(setting, values)| row("", setting, values, "")));
+    }
+    columns(&["controller", "setting", "values", ""], &rows)
 }
 
 fn scheduler(text: &str) -> Result<String, Failure> {

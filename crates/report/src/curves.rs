@@ -71,8 +71,8 @@ pub fn figures(scenario: &Scenario, runs: &[Vec<RunResult>]) -> Vec<Figure> {
 }
 
 /// Each job with its result under every scheduler that ran it.
-fn jobs(runs: &[RunResult]) -> Vec<(String, Vec<(String, usize, JobResult)>)> {
-    let mut jobs: Vec<(String, Vec<(String, usize, JobResult)>)> = Vec::new();
+fn jobs(runs: &[RunResult]) -> Vec<(String, Vec<Column>)> {
+    let mut jobs: Vec<(String, Vec<Column>)> = Vec::new();
     for (colour, run) in runs.iter().enumerate() {
         for job in run.jobs() {
             let entry = (run.scheduler.clone(), colour, job);
@@ -92,7 +92,9 @@ fn jobs(runs: &[RunResult]) -> Vec<(String, Vec<(String, usize, JobResult)>)> {
     jobs
 }
 
-type Columns = [(String, usize, JobResult)];
+/// A scheduler, its colour, and what a job got under it.
+type Column = (String, usize, JobResult);
+type Columns = [Column];
 
 fn latency(case: usize, label: &str, job: &str, columns: &Columns) -> Option<Figure> {
     let lines: Vec<Line> = columns

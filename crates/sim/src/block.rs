@@ -4,14 +4,17 @@ use std::collections::VecDeque;
 
 use fairlift_core::collections::Id;
 use fairlift_core::group::GroupId;
+use fairlift_core::group::limit::{Direction, Rates};
 use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
-use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, GroupId, IoPrio, Op, Request, RequestId};
+use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, Request, RequestId};
 
 use crate::anatomy::{Anatomy, Cause, Recorder, is_plugged};
 use crate::device::{Command, Completion, Device};
 use crate::engine::{OpId, TaskId};
 use crate::group::{Cgroup, GroupTree, Meter};
+use crate::kernel::controller::seat::{Entry, Seat, Seated};
+use crate::kernel::controller::{Controller, Ticket};
 use crate::scheduler::host::HostSettings;
 
 /// Who is told when an operation is done.
@@ -49,6 +52,30 @@ pub(crate) struct Submitter {
     pub(crate) cgroup: Cgroup,
     /// Since when pages of that group wait to be written, if there are some.
     pub(crate) backlog_since_ns: Option<u64>,
+    /// A thread of the kernel's.
+    pub(crate) daemon: bool,
+}
+
+/// How a bio comes to the block layer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Attempt {
+    /// For the first time, or to ask the controller again.
+    New,
+    /// The controller let it pass, under this ticket if there is a controller.
+    Passed(Option<Ticket>),
+    /// It waited for a request slot.
+    ForSlot(Option<Ticket>),
+}
+
+/// What became of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taken {
+    /// It is on its way.
+    Yes,
+    /// Its task waits to be woken and comes again like this.
+    Wait(Attempt),
+    /// Its task sleeps until this time and comes again like this.
+    Sleep(u64, Attempt),
 }
 
 /// What the block layer counted.
@@ -126,6 +153,12 @@ pub struct BlockLayer {
     /// Tasks waiting for a request slot, longest wait first, `[async, sync]`; with one set of tags for both all wait in the
     /// first list.
     waiting: [VecDeque<(TaskId, GroupId)>; 2],
+    /// Tasks waiting for room among the bios their group's limit holds, longest wait first.
+    crowded: VecDeque<TaskId>,
+    /// Bios that limits let in and that are not counted yet.
+    entered: Vec<(Bio, Submitted)>,
+    /// The controller above the queue.
+    seat: Option<Seat>,
     woken: VecDeque<TaskId>,
     finished: Vec<Completion>,
     stats: BlockStats,
@@ -158,6 +191,9 @@ impl BlockLayer {
             free_ops: Vec::new(),
             done: VecDeque::new(),
             waiting: [VecDeque::new(), VecDeque::new()],
+            crowded: VecDeque::new(),
+            entered: Vec::new(),
+            seat: None,
             woken: VecDeque::new(),
             finished: Vec::new(),
             task_of: vec![None; config.contexts_max + 1],
@@ -177,6 +213,19 @@ impl BlockLayer {
             self.groups = tree.create(self.queue.groups_mut());
         }
         self.meter = Some(Box::new(Meter::new(tree.slots(), self.queue.config().requests_max())));
+    }
+
+    /// Limit the queue's groups by their `max`, all of which it knows.
+    pub(crate) fn limit_groups(&mut self, tree: &GroupTree) {
+        for cgroup in tree.numbers() {
+            let rates = tree.limits(cgroup).max.rates();
+            for (direction, rates) in Direction::ALL.into_iter().zip(rates) {
+                if rates != Rates::NONE {
+                    let known = self.queue.set_limit(self.group_of(cgroup), direction, rates, 0);
+                    debug_assert!(known.is_ok(), "the queue knows its groups");
+                }
+            }
+        }
     }
 
     /// Counts by group, if the run has some.
@@ -300,40 +349,46 @@ impl BlockLayer {
         self.free_ops.push(op);
     }
 
-    /// Submit one bio of `op`. `false`: no request slot; the task is on the wait list and has to come back with `again` when
-    /// it is woken.
-    pub(crate) fn submit(&mut self, op: OpId, bio: Bio, by: Submitter, again: bool, now: u64) -> bool {
+    /// Submit one bio of `op`.
+    pub(crate) fn submit(&mut self, op: OpId, bio: Bio, by: Submitter, attempt: Attempt, now: u64) -> Taken {
         self.dirty = true;
         self.account(now);
-        let task = by.task;
-        let bio = Bio { cookie: cookie(op, by.cgroup), group: Some(self.group_of(by.cgroup)), ..bio };
+        let (ticket, again) = match attempt {
+            Attempt::ForSlot(ticket) => (ticket, true),
+            Attempt::Passed(ticket) => (ticket, false),
+            Attempt::New => match self.ask_controller(op, bio, by, now) {
+                Ok(ticket) => (ticket, false),
+                Err(taken) => return taken,
+            },
+        };
+        let bio = self.addressed(bio, op, by.cgroup, ticket);
         let answer = if again { self.queue.resubmit(bio, now) } else { self.queue.submit(bio, now) };
-        self.record_bio(answer, op, &bio, task, now);
-        self.meter_bio(answer, by, now);
+        self.record_bio(answer, op, &bio, by.task, now);
+        self.meter_bio(answer, by.cgroup, by.backlog_since_ns, now);
         match answer {
-            Submitted::Queued(_) => {
-                self.trace_bio(TraceKind::Queued, &bio, task, now);
-                self.ops[op.0 as usize].left += 1;
-                self.stats.bios += 1;
+            Submitted::Queued(_) | Submitted::Held => {
+                self.trace_bio(TraceKind::Queued, &bio, by.task, now);
+                self.count_bio(op, ticket);
             }
             Submitted::Merged(_) => {
-                self.trace_bio(TraceKind::Merged, &bio, task, now);
-                self.ops[op.0 as usize].left += 1;
-                self.stats.bios += 1;
-                self.stats.merged += 1;
-                self.stats.merged_writes += u64::from(bio.op != Op::Read);
+                self.trace_bio(TraceKind::Merged, &bio, by.task, now);
+                self.count_bio(op, ticket);
+                self.count_merge(&bio);
             }
             Submitted::Full => {
                 let line = self.waiting_line(usize::from(bio.is_sync()));
-                self.waiting[line].push_back((task, self.queue.group_of(&bio)));
+                self.waiting[line].push_back((by.task, self.queue.group_of(&bio)));
                 if !again {
-                    self.trace_bio(TraceKind::Waits, &bio, task, now);
+                    self.trace_bio(TraceKind::Waits, &bio, by.task, now);
                 }
-                return false;
+                return Taken::Wait(Attempt::ForSlot(ticket));
             }
-            Submitted::Held | Submitted::NoRoom => unreachable!("the lab sets no limits"),
+            Submitted::NoRoom => {
+                self.crowded.push_back(by.task);
+                return Taken::Wait(Attempt::Passed(ticket));
+            }
             // A barrier that the device cannot order fails with EOPNOTSUPP in 2.6 and the file system goes on without.
-            Submitted::Done | Submitted::Refused(_) => {}
+            Submitted::Done | Submitted::Refused(_) => self.give_up(op, ticket, now),
         }
         // Two requests may have become one, which frees a slot.
         self.wake_waiters();
@@ -341,17 +396,125 @@ impl BlockLayer {
             // The driver is called within the submission: what comes next finds nothing to merge with.
             self.pump(now);
         }
-        true
+        Taken::Yes
     }
 
-    fn meter_bio(&mut self, answer: Submitted, by: Submitter, now: u64) {
+    /// The bio as the queue gets it.
+    fn addressed(&self, bio: Bio, op: OpId, cgroup: Cgroup, ticket: Option<Ticket>) -> Bio {
+        // Whom a controller's thread submits for the queue may not be told.
+        let group = match (&self.seat, ticket) {
+            (Some(seat), Some(ticket)) if seat.was_held(ticket) && !seat.bios_keep_group() => GroupId::ROOT,
+            _ => self.group_of(cgroup),
+        };
+        let cookie = match ticket {
+            Some(ticket) => TICKET | u64::from(ticket),
+            None => cookie(op, cgroup),
+        };
+        Bio { cookie, group: Some(group), ..bio }
+    }
+
+    /// A bio is on its way; one that a controller held was counted when it was held.
+    fn count_bio(&mut self, op: OpId, ticket: Option<Ticket>) {
+        if !self.was_held(ticket) {
+            self.ops[op.0 as usize].left += 1;
+            self.stats.bios += 1;
+        }
+    }
+
+    fn count_merge(&mut self, bio: &Bio) {
+        self.stats.merged += 1;
+        self.stats.merged_writes += u64::from(bio.op != Op::Read);
+    }
+
+    /// A bio goes nowhere.
+    fn give_up(&mut self, op: OpId, ticket: Option<Ticket>, now: u64) {
+        let was_counted = self.was_held(ticket);
+        if let (Some(seat), Some(ticket)) = (&mut self.seat, ticket) {
+            seat.completed(ticket, now);
+        }
+        if was_counted {
+            self.one_less(op, now);
+        }
+    }
+
+    // ---- the controller above the queue -----------------------------------------------------------------------------------
+
+    /// Put a controller above the queue.
+    pub(crate) fn set_controller(&mut self, controller: Box<dyn Controller>) {
+        self.seat = Some(Seat::new(controller));
+    }
+
+    /// What its thread is called.
+    pub(crate) fn controller_thread(&self) -> Option<&'static str> {
+        self.seat.as_ref().map(Seat::thread_name)
+    }
+
+    pub(crate) fn set_controller_thread(&mut self, task: TaskId) {
+        if let Some(seat) = &mut self.seat {
+            seat.set_thread(task);
+        }
+    }
+
+    /// The ticket of a bio that passes; `Err`: it does not.
+    fn ask_controller(
+        &mut self,
+        op: OpId,
+        bio: Bio,
+        by: Submitter,
+        now: u64,
+    ) -> Result<Option<Ticket>, Taken> {
+        let Some(seat) = &mut self.seat else { return Ok(None) };
+        if bio.op == Op::Flush {
+            return Ok(None); // carries nothing
+        }
+        let seated = seat.ask(op, bio, by, now);
+        seat.wake(now, &mut self.woken);
+        match seated {
+            Seated::Pass(ticket) => Ok(Some(ticket)),
+            Seated::Sleep(at, ticket) => Err(Taken::Sleep(at, Attempt::Passed(Some(ticket)))),
+            Seated::Blocked => Err(Taken::Wait(Attempt::New)),
+            Seated::Held => {
+                self.ops[op.0 as usize].left += 1;
+                self.stats.bios += 1;
+                Err(Taken::Yes)
+            }
+        }
+    }
+
+    fn was_held(&self, ticket: Option<Ticket>) -> bool {
+        match (&self.seat, ticket) {
+            (Some(seat), Some(ticket)) => seat.was_held(ticket),
+            _ => false,
+        }
+    }
+
+    /// What the controller's thread submits now.
+    pub(crate) fn conduct(&mut self, now: u64) -> Vec<Ticket> {
+        let Some(seat) = &mut self.seat else { return Vec::new() };
+        let tickets = seat.conduct(now);
+        seat.wake(now, &mut self.woken);
+        tickets
+    }
+
+    /// A held bio as the controller's thread, whose io context is `context`, submits it.
+    pub(crate) fn held_bio(&self, ticket: Ticket, context: ContextId) -> Option<Entry> {
+        let mut entry = self.seat.as_ref()?.entry(ticket)?;
+        entry.bio.context = context;
+        Some(entry)
+    }
+
+    // ---- accounts ---------------------------------------------------------------------------------------------------------
+
+    fn meter_bio(&mut self, answer: Submitted, group: Cgroup, backlog_since_ns: Option<u64>, now: u64) {
         let Some(meter) = &mut self.meter else { return };
         let own = match answer {
             Submitted::Queued(rq) => Some(rq),
             Submitted::Merged(_) => None,
-            Submitted::Full | Submitted::Done | Submitted::Refused(_) => return,
+            // It comes when it is let in.
+            Submitted::Held => return,
+            Submitted::Full | Submitted::NoRoom | Submitted::Done | Submitted::Refused(_) => return,
         };
-        meter.came(by.cgroup, own, by.backlog_since_ns, now);
+        meter.came(group, own, backlog_since_ns, now);
     }
 
     fn record_bio(&mut self, answer: Submitted, op: OpId, bio: &Bio, task: TaskId, now: u64) {
@@ -360,22 +523,28 @@ impl BlockLayer {
         match answer {
             Submitted::Queued(rq) => recorder.queued(rq, op, task, is_plugged(&requests[rq], bio), now),
             Submitted::Merged(rq) => recorder.merged(rq, op, task),
-            Submitted::Full => recorder.full(task, now),
-            Submitted::Held | Submitted::NoRoom | Submitted::Done | Submitted::Refused(_) => {}
+            Submitted::Full | Submitted::NoRoom => recorder.full(task, now),
+            // Its request begins when it is let in.
+            Submitted::Held => {}
+            Submitted::Done | Submitted::Refused(_) => {}
         }
         recorder.look_at_plugs(requests, now);
     }
 
-    /// Tasks that wait for a request slot, requests that are not done, and operations that nobody collected: all zero once
-    /// everything has ended.
+    /// Tasks that wait for a request slot, and what a controller holds; requests and held bios that are not done; and
+    /// operations that nobody collected: all zero once everything has ended.
     pub fn unfinished(&self) -> [usize; 3] {
-        let waiting = self.waiting.iter().map(VecDeque::len).sum();
-        [waiting, self.queue.pending(), self.ops.len() - self.free_ops.len()]
+        let waiting = self.waiting.iter().map(VecDeque::len).sum::<usize>() + self.crowded.len();
+        let above = self.seat.as_ref().map_or(0, Seat::unfinished);
+        let pending = self.queue.pending() + self.queue.held();
+        [waiting + above, pending, self.ops.len() - self.free_ops.len()]
     }
 
     /// Does `task` still wait for a request slot?
     pub(crate) fn is_waiting(&self, task: TaskId) -> bool {
         self.waiting.iter().flatten().any(|(waiter, _)| *waiter == task)
+            || self.crowded.contains(&task)
+            || self.seat.as_ref().is_some_and(|seat| seat.is_waiting(task))
     }
 
     /// The caller is about to wait for I/O.
@@ -407,8 +576,15 @@ impl BlockLayer {
         self.dirty = false;
         self.timer = None;
         let mut idle = false;
+        let until = self.let_in(now);
+        if self.in_device >= self.depth {
+            self.timer = until;
+        }
         while self.in_device < self.depth {
-            match self.queue.dispatch(now) {
+            let entered = &mut self.entered;
+            let answer = self.queue.dispatch_with(now, |bio, answer| entered.push((*bio, answer)));
+            self.book_entered(now);
+            match answer {
                 Dispatch::Issue(rq) => self.issue(rq, now),
                 Dispatch::Idle { until } => {
                     self.timer = Some(until.max(now + 1));
@@ -462,10 +638,8 @@ impl BlockLayer {
     }
 
     pub(crate) fn next_event(&self) -> Option<u64> {
-        match (self.device.next_event(), self.timer) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let controller = self.seat.as_ref().and_then(Seat::next_event);
+        [self.device.next_event(), self.timer, controller].into_iter().flatten().min()
     }
 
     /// Let the device work up to `now` and take what it finished.
@@ -478,6 +652,9 @@ impl BlockLayer {
         self.finished = finished;
         if self.timer.is_some_and(|at| at <= now) {
             self.dirty = true;
+        }
+        if let Some(seat) = &mut self.seat {
+            seat.wake(now, &mut self.woken);
         }
     }
 
@@ -505,8 +682,12 @@ impl BlockLayer {
         }
         let mut queue_done = std::mem::take(&mut self.done);
         let (ops, recorder, meter) = (&mut self.ops, &mut self.recorder, &mut self.meter);
+        let seat = &mut self.seat;
         self.queue.complete(rq, now, |cookie| {
-            let (op, cgroup) = from_cookie(cookie);
+            let (op, cgroup) = match (seat.as_mut(), ticket_of(cookie)) {
+                (Some(seat), Some(ticket)) => seat.completed(ticket, now),
+                _ => from_cookie(cookie),
+            };
             if let Some(meter) = meter {
                 meter.went(cgroup, now);
             }
@@ -520,7 +701,43 @@ impl BlockLayer {
             }
         });
         self.done = queue_done;
+        self.let_in(now); // before those who are woken for the slot
         self.wake_waiters();
+    }
+
+    /// Let those in whom the limits of the queue's groups allow; when to do it again.
+    fn let_in(&mut self, now: u64) -> Option<u64> {
+        let mut entered = std::mem::take(&mut self.entered);
+        let until = self.queue.let_in(now, |bio, answer| entered.push((*bio, answer)));
+        self.entered = entered;
+        self.book_entered(now);
+        until
+    }
+
+    /// Count the bios that were let in.
+    fn book_entered(&mut self, now: u64) {
+        let mut entered = std::mem::take(&mut self.entered);
+        for (bio, answer) in entered.drain(..) {
+            let (op, cgroup) = match (&self.seat, ticket_of(bio.cookie)) {
+                (Some(seat), Some(ticket)) => seat.whose(ticket),
+                _ => from_cookie(bio.cookie),
+            };
+            self.meter_bio(answer, cgroup, None, now);
+            if matches!(answer, Submitted::Merged(_)) {
+                self.count_merge(&bio);
+            }
+            if let (Some(recorder), Some(task)) = (&mut self.recorder, self.task_of[bio.context.index()]) {
+                match answer {
+                    Submitted::Queued(rq) => recorder.queued(rq, op, task, false, now),
+                    Submitted::Merged(rq) => recorder.merged(rq, op, task),
+                    _ => {}
+                }
+            }
+        }
+        self.entered = entered;
+        if self.queue.take_room() {
+            self.woken.extend(self.crowded.drain(..));
+        }
     }
 
     /// Let those try again who wait for the slots freed since the last call.
@@ -564,6 +781,13 @@ const fn cookie(op: OpId, cgroup: Cgroup) -> u64 {
 
 const fn from_cookie(cookie: u64) -> (OpId, Cgroup) {
     (OpId(cookie as u32), Cgroup((cookie >> 32) as u16))
+}
+
+/// In a cookie: it is a controller's ticket.
+const TICKET: u64 = 1 << 63;
+
+fn ticket_of(cookie: u64) -> Option<Ticket> {
+    (cookie & TICKET != 0).then_some(cookie as Ticket)
 }
 
 const fn op_index(op: Op) -> usize {

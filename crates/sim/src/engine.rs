@@ -211,8 +211,10 @@ impl Machine {
 
     /// Who submits a bio, for `cgroup` or for its own group.
     pub(crate) fn submitter(&self, task: TaskId, cgroup: Option<Cgroup>) -> Submitter {
-        let cgroup = cgroup.unwrap_or(self.tasks[task.0].cgroup);
-        Submitter { task, cgroup, backlog_since_ns: self.kernel.cache.unwritten_since(cgroup) }
+        let state = &self.tasks[task.0];
+        let cgroup = cgroup.unwrap_or(state.cgroup);
+        let backlog_since_ns = self.kernel.cache.unwritten_since(cgroup);
+        Submitter { task, cgroup, backlog_since_ns, daemon: !state.program }
     }
 
     /// Take the task's oldest finished operation, or the one called `op`.

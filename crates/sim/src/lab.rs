@@ -10,6 +10,7 @@ use crate::block::BlockLayer;
 use crate::device::DeviceSpec;
 use crate::engine::{Outcome, Simulation};
 use crate::group::GroupTree;
+use crate::kernel::controller::{ControllerSpec, Place};
 use crate::kernel::{self, Filesystem, Kernel, Memory, Rules};
 use crate::program::fio::{self, SetupError};
 use crate::program::replay::{self, Replay, Timing};
@@ -17,11 +18,12 @@ use crate::program::{self, ProgramSpec};
 use crate::recording::Recording;
 use crate::result::RunResult;
 use crate::scheduler::SchedulerSpec;
+use fairlift_core::queue::Admission;
 
 /// Simulated time after which a run is given up: a day.
 pub const LIMIT_NS: u64 = 86_400 * 1_000_000_000;
 /// io contexts for the kernel's own threads.
-const DAEMONS: usize = 4;
+const DAEMONS: usize = 5;
 
 /// Everything that decides a run. Equal setups give equal results, to the last bit.
 #[derive(Clone, Debug)]
@@ -148,12 +150,27 @@ pub fn run_with(
     if host.groups() {
         config.groups_max = setup.groups.iter().len();
     }
+    let controller = setup.scheduler.controller();
+    let own_limits =
+        host.groups() && setup.groups.has_max() && !controller.is_some_and(ControllerSpec::keeps_max);
+    if !own_limits {
+        config.held_max = 0;
+    }
+    let (Admission::Pools { nr_requests } | Admission::Tags { nr_requests }) = config.admission;
     let elevator = setup.scheduler.build(&config.elevator(), setup.rules.profile);
     let kernel = Kernel::new(setup.rules.clone(), setup.memory, setup.filesystem, device.limits().sectors);
     let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);
     if !setup.groups.is_empty() {
         simulation.with_machine(|m| m.use_groups(setup.groups, host));
         restart_figures_after_warmup(&mut simulation, setup);
+    }
+    if own_limits {
+        simulation.with_machine(|m| m.block.limit_groups(setup.groups));
+    }
+    if let Some(controller) = controller {
+        let groups = setup.groups.entitled();
+        let place = Place { groups: &groups, nr_requests, tick_ns: setup.rules.tick_ns };
+        simulation.with_machine(|m| m.block.set_controller(controller.build(&place)));
     }
     if setup.explain {
         simulation.with_machine(crate::engine::Machine::start_anatomy);

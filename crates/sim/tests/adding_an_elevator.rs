@@ -73,11 +73,9 @@ fn a_turn_for_the_oldest_saves_the_others_from_a_sequential_reader() {
 fn a_wrong_setting_is_refused_with_the_right_ones() {
     let mut spec = SchedulerSpec::of(&SCAN);
     let unknown = spec.set("oldest_aftr", "1", "").unwrap_err();
-    assert_eq!(
-        unknown.to_string(),
-        "scan has no tunable 'oldest_aftr'; did you mean 'oldest_after'? (allowed: oldest_after, nomerges, groups, \
-         tracking, group_idle, group_slice, group_latency, fairness, charge)"
-    );
+    let start =
+        "scan has no tunable 'oldest_aftr'; did you mean 'oldest_after'? (allowed: oldest_after, nomerges, ";
+    assert!(unknown.to_string().starts_with(start), "{unknown}");
     assert!(spec.set("oldest_after", "10001", "").is_err());
 }
 

@@ -14,6 +14,8 @@ mod elevators;
 mod groups;
 #[path = "lab/harness.rs"]
 mod harness;
+#[path = "lab/limits.rs"]
+mod limits;
 #[path = "lab/order.rs"]
 mod order;
 #[path = "lab/pace.rs"]

@@ -26,7 +26,7 @@ fn a_million_records_pass_through_in_little_memory() {
     for event in reader {
         summary.add(&event.expect("a good record"));
     }
-    assert_eq!((summary.events, summary.all.total().ios), (1_000_000, 200_000));
+    assert_eq!((summary.events, summary.all.total().count), (1_000_000, 200_000));
     // The records are 48 MB; statistics keep only what is under way.
     assert!(peak_bytes() < 40 << 20, "{} bytes", peak_bytes());
 }

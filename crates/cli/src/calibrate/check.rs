@@ -2,6 +2,7 @@
 
 use fairlift_fio::{ParseOptions, Source, parse};
 use fairlift_sim::device::DeviceSpec;
+use fairlift_sim::group::GroupTree;
 use fairlift_sim::kernel::{Rules, version};
 use fairlift_sim::result::JobResult;
 use fairlift_sim::scenario::{Case, run_all};
@@ -69,6 +70,7 @@ fn case(job: &Measured, seconds: u64) -> Result<Case, Failure> {
         name: job.name.clone(),
         jobs: parsed.jobs,
         programs: Vec::new(),
+        groups: GroupTree::default(),
         replaying: None,
         device: None,
         global_options: parsed.global_options,

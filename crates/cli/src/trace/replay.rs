@@ -87,7 +87,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     let notes = notes(&scenario, &trace, arguments);
     view.prepare(&mut scenario);
     let mut runs = crate::simulate(&scenario, arguments.threads, arguments.record.as_deref())?;
-    view.write(&scenario, &mut runs, false)?;
+    view.write(&scenario, &mut runs, arguments.explain)?;
     let text = match arguments.output_format {
         Format::Table => with_notes(&table::table(&scenario, &runs, output.style()), &notes, output.style()),
         Format::Json => json::replay(&scenario, &runs, &about(arguments, &trace, format, notes)),

@@ -474,7 +474,13 @@ impl RequestQueue {
     /// an `Idle` names, and again after every `Issue` as long as the device takes more.
     #[inline]
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
-        let until = self.let_in(now, |_, _| {});
+        self.dispatch_with(now, |_, _| {})
+    }
+
+    /// The same; `entered` gets each bio that limits let in meanwhile, and what became of it.
+    #[inline]
+    pub fn dispatch_with(&mut self, now: u64, entered: impl FnMut(&Bio, Submitted)) -> Dispatch {
+        let until = self.let_in(now, entered);
         Self::with_limits(self.dispatch_queued(now), until)
     }
 

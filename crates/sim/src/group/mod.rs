@@ -3,6 +3,7 @@
 //! The lab numbers them by itself ([`Cgroup`]), so that results can be added up by group also under a scheduler that is not told
 //! of groups (`groups=0`); with `groups=1` each is a group of the request queue's too.
 
+pub mod limits;
 mod meter;
 mod metric;
 mod result;
@@ -13,7 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use fairlift_fio::Job;
 
+use crate::kernel::controller::Entitled;
 use crate::scheduler::nearest;
+use limits::{GroupLimits, Max, Range, Rate};
 pub(crate) use meter::Meter;
 pub use metric::GroupMetric;
 pub(crate) use result::results;
@@ -38,19 +41,47 @@ impl Cgroup {
 
 /// A group as it is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "FileGroup")]
 pub struct GroupSpec {
     /// Path below the root, such as `vm1/db`; leading and double slashes do not count.
     pub path: String,
     /// Weight beside its siblings.
-    #[serde(default = "default_weight")]
     pub weight: u32,
     /// Weight of its own tasks beside its child groups.
-    #[serde(default = "default_weight")]
     pub leaf_weight: u32,
     /// `rt`, `be` or `idle`: strict among siblings.
-    #[serde(default)]
     pub class: GroupClass,
+    /// `max`, `range_kb`, `bandwidth_max`, `iops_max`: the most it may have.
+    pub limits: GroupLimits,
+}
+
+/// A group as a file has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileGroup {
+    path: String,
+    #[serde(default = "default_weight")]
+    weight: u32,
+    #[serde(default = "default_weight")]
+    leaf_weight: u32,
+    #[serde(default)]
+    class: GroupClass,
+    #[serde(default)]
+    max: Max,
+    #[serde(default)]
+    range_kb: Range,
+    #[serde(default)]
+    bandwidth_max: Rate,
+    #[serde(default)]
+    iops_max: Rate,
+}
+
+impl From<FileGroup> for GroupSpec {
+    fn from(file: FileGroup) -> GroupSpec {
+        let FileGroup { path, weight, leaf_weight, class, max, range_kb, bandwidth_max, iops_max } = file;
+        let limits = GroupLimits { max, range_kb, bandwidth_max, iops_max };
+        GroupSpec { path, weight, leaf_weight, class, limits }
+    }
 }
 
 /// A group's class, as files name it.
@@ -102,6 +133,7 @@ impl GroupSpec {
             weight: WEIGHT_DEFAULT,
             leaf_weight: WEIGHT_DEFAULT,
             class: GroupClass::Be,
+            limits: GroupLimits::default(),
         }
     }
 
@@ -129,6 +161,7 @@ pub struct GroupTree {
     described: Vec<String>,
     /// The root's own tasks beside its children; `None`: as they come.
     root_leaf_weight: Option<u32>,
+    root_limits: GroupLimits,
 }
 
 /// Why a group cannot be had or changed.
@@ -144,7 +177,8 @@ impl std::fmt::Display for GroupTreeError {
 impl std::error::Error for GroupTreeError {}
 
 /// What can be set of a group.
-pub const KEYS: [&str; 3] = ["weight", "leaf_weight", "class"];
+pub const KEYS: [&str; 7] =
+    ["weight", "leaf_weight", "class", "max", "range_kb", "bandwidth_max", "iops_max"];
 
 impl GroupTree {
     /// Enter a group, and its parents if they are missing.
@@ -158,6 +192,7 @@ impl GroupTree {
         }
         if path.is_empty() {
             self.root_leaf_weight = Some(group.leaf_weight);
+            self.root_limits = group.limits;
             return Ok(());
         }
         if self.described.contains(&path) {
@@ -202,6 +237,9 @@ impl GroupTree {
                 KEYS.join(", ")
             )));
         }
+        if self.limits_mut(group).set(key, value).map_err(GroupTreeError)? {
+            return Ok(());
+        }
         if key == "class" {
             return self.set_class(group, value);
         }
@@ -220,6 +258,39 @@ impl GroupTree {
             (Some(place), _) => self.groups[place].leaf_weight = weight,
         }
         Ok(())
+    }
+
+    fn limits_mut(&mut self, group: Cgroup) -> &mut GroupLimits {
+        match group.index().checked_sub(1) {
+            None => &mut self.root_limits,
+            Some(place) => &mut self.groups[place].limits,
+        }
+    }
+
+    /// What a group may have at most.
+    pub(crate) fn limits(&self, group: Cgroup) -> &GroupLimits {
+        self.spec(group).map_or(&self.root_limits, |spec| &spec.limits)
+    }
+
+    /// Has any group a `max`?
+    pub(crate) fn has_max(&self) -> bool {
+        self.numbers().any(|group| !self.limits(group).max.is_none())
+    }
+
+    /// What a controller above the queue is told, by [`Cgroup`].
+    pub(crate) fn entitled(&self) -> Vec<Entitled> {
+        let of = |group| {
+            let limits = self.limits(group);
+            Entitled {
+                parent: self.parent(group).map(Cgroup::index),
+                weight: self.spec(group).map_or(WEIGHT_DEFAULT, |spec| spec.weight),
+                max: limits.max,
+                range_kb: (limits.range_kb.min_kb, limits.range_kb.max_kb),
+                bandwidth_bps: limits.bandwidth_max.0,
+                iops: limits.iops_max.0,
+            }
+        };
+        self.numbers().map(of).collect()
     }
 
     fn set_class(&mut self, group: Cgroup, value: &str) -> Result<(), GroupTreeError> {
@@ -406,8 +477,8 @@ mod tests {
         let unknown = "there is no group '/vn1'; did you mean '/vm1'? (groups: /, /vm1)";
         assert_eq!(tree.join("vn1").unwrap_err().0, unknown);
         assert_eq!(tree.set("/vn1", "weight", "5").unwrap_err().0, unknown);
-        let key = "a group has no 'wieght'; did you mean 'weight'? (allowed: weight, leaf_weight, class)";
-        assert_eq!(tree.set("/vm1", "wieght", "5").unwrap_err().0, key);
+        let key = "a group has no 'wieght'; did you mean 'weight'? (allowed: weight, leaf_weight, class, ";
+        assert!(tree.set("/vm1", "wieght", "5").unwrap_err().0.starts_with(key));
         let range = "group '/vm1': weight 10001 is not within 1 to 10000";
         assert_eq!(tree.set("/vm1", "weight", "10001").unwrap_err().0, range);
         tree.set("/vm1", "class", "idle").unwrap();

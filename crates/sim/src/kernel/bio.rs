@@ -2,9 +2,10 @@
 
 use fairlift_core::{Bio, Flags, IoPrio, Op};
 
+use super::controller::Ticket;
 use super::files::{PAGE_SECTORS, Run};
 use crate::anatomy::{Cause, Why};
-use crate::block::Owner;
+use crate::block::{Attempt, Owner, Taken};
 use crate::engine::{OpDone, OpId, Sys};
 use crate::group::Cgroup;
 
@@ -117,17 +118,46 @@ impl Sys {
 
     /// The same for `cgroup`; `None`: the caller's.
     async fn submit_bio_for(&self, op: OpId, bio: Bio, cgroup: Option<Cgroup>) {
-        let mut again = false;
-        self.wait(Why::Because(Cause::Slot), |machine, task| {
-            let now = machine.now();
-            if again && machine.block.is_waiting(task) {
-                return None; // woken for another reason
+        self.submit_as(op, bio, cgroup, Attempt::New).await;
+    }
+
+    /// Submit a bio that a controller held, from this task, which is the controller's thread.
+    pub(crate) async fn submit_held(&self, ticket: Ticket) {
+        let context = self.context();
+        let held = self.machine.borrow().block.held_bio(ticket, context);
+        if let Some(held) = held {
+            self.submit_as(held.op, held.bio, Some(held.cgroup), Attempt::Passed(Some(ticket))).await;
+        }
+    }
+
+    /// Submit a bio, waiting for a controller, for room among the bios its limit holds and for a request slot if need be.
+    async fn submit_as(&self, op: OpId, bio: Bio, cgroup: Option<Cgroup>, mut attempt: Attempt) {
+        loop {
+            let mut waits = false;
+            let sleep_until = self
+                .wait(Why::Because(Cause::Slot), |machine, task| {
+                    let now = machine.now();
+                    if waits && machine.block.is_waiting(task) {
+                        return None; // woken for another reason
+                    }
+                    match machine.block.submit(op, bio, machine.submitter(task, cgroup), attempt, now) {
+                        Taken::Yes => Some(None),
+                        Taken::Sleep(at, then) => {
+                            attempt = then;
+                            Some(Some(at))
+                        }
+                        Taken::Wait(then) => {
+                            (attempt, waits) = (then, true);
+                            None
+                        }
+                    }
+                })
+                .await;
+            match sleep_until {
+                None => return,
+                Some(at) => self.sleep_until(at).await,
             }
-            let taken = machine.block.submit(op, bio, machine.submitter(task, cgroup), again, now);
-            again = true;
-            taken.then_some(())
-        })
-        .await;
+        }
     }
 
     /// Write these blocks of the device, a bio each, and wait for all of them.

@@ -8,6 +8,7 @@ mod bio;
 mod buffered;
 mod cache;
 mod calls;
+pub mod controller;
 mod direct;
 mod ext;
 mod extents;
@@ -194,6 +195,7 @@ impl Kernel {
 
 /// Start the kernel's own threads.
 pub fn start_daemons(simulation: &mut Simulation) {
+    controller::worker::start(simulation);
     writeback::start(simulation);
     let kind = simulation.with_machine(|m| m.kernel.ext.as_ref().map(|ext| ext.mount.kind));
     let ext3_is_ext4 = simulation.with_machine(|m| m.kernel.rules.ext3_is_ext4);

@@ -29,6 +29,7 @@
 //! weight = 500                      # 1 to 10000, default 100
 //! leaf_weight = 100                 # of its own tasks beside its child groups
 //! class = "be"                      # rt, be, idle: strict among siblings
+//! max = "rbps=1M wiops=100"         # limits a second; for this and the comparators' keys see docs/limits.md
 //!
 //! [[case]]                          # the jobs run once per case, with these variables
 //! name = "4"

@@ -1,5 +1,6 @@
 //! Which elevator, in which profile, with which settings: `cfq@2.6.34:slice_idle=0:quantum=8`. Some settings are not the
-//! elevator's but the host's and go with all of them ([`host`]).
+//! elevator's but the host's and go with all of them ([`host`]). A controller above the queue ([`crate::kernel::controller`])
+//! follows a plus: `cfq:groups=0+dm-ioband:policy=weight-iosize`.
 
 pub mod host;
 
@@ -9,6 +10,7 @@ use fairlift_core::Elevator;
 use fairlift_core::elevator::{self, Config, Descriptor};
 use fairlift_core::tunable::{self, SetError, Tunable, Unit};
 
+use crate::kernel::controller::ControllerSpec;
 use host::HostSettings;
 
 /// An elevator as somebody asked for it.
@@ -19,12 +21,16 @@ pub struct SchedulerSpec {
     profile: Option<&'static str>,
     settings: Vec<(&'static str, String)>,
     host: HostSettings,
+    controller: Option<ControllerSpec>,
 }
 
 impl PartialEq for SchedulerSpec {
     fn eq(&self, other: &SchedulerSpec) -> bool {
         let parts = |spec: &SchedulerSpec| (spec.name(), spec.profile);
-        parts(self) == parts(other) && self.settings == other.settings && self.host == other.host
+        parts(self) == parts(other)
+            && self.settings == other.settings
+            && self.host == other.host
+            && self.controller == other.controller
     }
 }
 
@@ -67,20 +73,28 @@ impl std::error::Error for SchedulerError {}
 impl SchedulerSpec {
     /// An elevator with its default settings: a built-in one, or one of your own that the lab has never heard of.
     pub const fn of(descriptor: &'static Descriptor) -> SchedulerSpec {
-        SchedulerSpec { descriptor, profile: None, settings: Vec::new(), host: HostSettings::new() }
+        SchedulerSpec {
+            descriptor,
+            profile: None,
+            settings: Vec::new(),
+            host: HostSettings::new(),
+            controller: None,
+        }
     }
 
-    /// Read `NAME[@PROFILE][:TUNABLE=VALUE]...` for a kernel whose elevators default to the profile `implied`.
+    /// Read `NAME[@PROFILE][:TUNABLE=VALUE]...[+CONTROLLER[:SETTING=VALUE]...]` for a kernel whose elevators default to the profile `implied`.
     ///
     /// # Errors
     /// Unknown elevator, profile or tunable, or a value it does not take.
     pub fn parse(text: &str, implied: &str) -> Result<SchedulerSpec, SchedulerError> {
+        let (text, controller) = text.split_once('+').map_or((text, None), |(text, c)| (text, Some(c)));
         let mut parts = text.split(':');
         let head = parts.next().unwrap_or_default().trim();
         let (name, profile) = head.split_once('@').map_or((head, None), |(n, p)| (n, Some(p)));
         let descriptor = find_elevator(name)?;
         let profile = profile.map(|p| find_profile(descriptor, p)).transpose()?;
-        let mut spec = SchedulerSpec { profile, ..SchedulerSpec::of(descriptor) };
+        let controller = controller.map(ControllerSpec::parse).transpose()?;
+        let mut spec = SchedulerSpec { profile, controller, ..SchedulerSpec::of(descriptor) };
         for setting in parts {
             let (tunable, value) = setting.split_once('=').ok_or_else(|| SchedulerError {
                 word: setting.to_owned(),
@@ -122,6 +136,11 @@ impl SchedulerSpec {
         self.host.set(found, value).map_err(|e| refused(self.name(), found, value, e))
     }
 
+    /// The controller above the queue, if there is one.
+    pub fn controller(&self) -> Option<&ControllerSpec> {
+        self.controller.as_ref()
+    }
+
     /// The elevator's name.
     pub fn name(&self) -> &'static str {
         self.descriptor.name
@@ -158,7 +177,10 @@ impl fmt::Display for SchedulerSpec {
         for (name, value) in own.chain(self.host.iter()) {
             write!(f, ":{name}={value}")?;
         }
-        Ok(())
+        match &self.controller {
+            Some(controller) => write!(f, "+{controller}"),
+            None => Ok(()),
+        }
     }
 }
 
