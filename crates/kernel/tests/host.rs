@@ -6,18 +6,13 @@ use fairlift_kernel::host::{Arrival, Host, Setup};
 
 const MS: u64 = 1_000_000;
 
-fn host(elevator: &'static str) -> Host {
+fn setup(elevator: &'static str) -> Setup {
     let (requests_max, contexts_max, groups_max) = (8, 2, 2);
-    let setup = Setup {
-        elevator,
-        profile: "",
-        requests_max,
-        contexts_max,
-        groups_max,
-        records_max: 0,
-        rotational: true,
-    };
-    Host::new(setup).expect("known")
+    Setup { elevator, profile: "", requests_max, contexts_max, groups_max, records_max: 0, rotational: true }
+}
+
+fn host(elevator: &'static str) -> Host {
+    Host::new(setup(elevator)).expect("known")
 }
 
 fn read(sector: u64, context: u32, group: u32) -> Arrival {
@@ -86,15 +81,7 @@ fn tasks_that_send_for_themselves_are_in_the_group_they_send_for() {
 
 #[test]
 fn time_does_not_go_back() {
-    let setup = Setup {
-        elevator: "deadline",
-        profile: "",
-        requests_max: 8,
-        contexts_max: 0,
-        groups_max: 0,
-        records_max: 8,
-        rotational: true,
-    };
+    let setup = Setup { contexts_max: 0, groups_max: 0, records_max: 8, ..setup("deadline") };
     let mut host = Host::new(setup).expect("known");
     // Two processors' clocks, read before the lock was taken.
     host.insert(&read(80, 0, 0), 100);
@@ -166,7 +153,10 @@ fn the_shim_has_room_for_every_tunable() {
 
 #[test]
 fn cfq_protects_seeking_groups_when_there_can_be_groups() {
-    let mut host = host("cfq");
-    let at = (0..).find(|i| host.get(*i).is_some_and(|(tunable, _)| tunable.name == "group_isolation"));
-    assert_eq!(at.and_then(|i| host.get(i)).map(|(_, value)| value), Some(1));
+    for (groups_max, isolated) in [(2, 1), (0, 0)] {
+        let mut host = Host::new(Setup { profile: "2.6.37", groups_max, ..setup("cfq") }).expect("known");
+        let mut tunables = (0..).map_while(|i| host.get(i).map(|(tunable, value)| (tunable.name, value)));
+        let isolation = tunables.find(|(name, _)| *name == "group_isolation");
+        assert_eq!(isolation, Some(("group_isolation", isolated)), "room for {groups_max} groups");
+    }
 }
