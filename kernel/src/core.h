@@ -68,7 +68,7 @@ struct fairlift_state {
 	u32 contexts;
 	u32 groups;
 	u32 record_lines;
-	u32 reserved;
+	u32 held;
 	u64 record_lost;
 };
 
@@ -78,6 +78,7 @@ struct fairlift_group_stats {
 	u64 sectors[3];
 	u64 merged;
 	u64 queued;
+	u64 held;
 	u64 time_ns;
 	u64 wait_ns;
 	u64 service_ns;
@@ -88,7 +89,7 @@ struct fairlift_group_stats {
 static_assert(sizeof(struct fairlift_setup) == 32);
 static_assert(sizeof(struct fairlift_arrival) == 24);
 static_assert(sizeof(struct fairlift_state) == 40);
-static_assert(sizeof(struct fairlift_group_stats) == 104);
+static_assert(sizeof(struct fairlift_group_stats) == 112);
 
 struct fairlift_core *fairlift_new(const struct fairlift_setup *setup);
 void fairlift_free(struct fairlift_core *core);
@@ -115,6 +116,11 @@ void fairlift_yield(struct fairlift_core *core, u32 from, u32 to, u64 now);
 u32 fairlift_group_new(struct fairlift_core *core, u32 parent, u32 weight, u8 class);
 void fairlift_group_set(struct fairlift_core *core, u32 group, u32 weight, u8 class);
 void fairlift_group_remove(struct fairlift_core *core, u32 group, u64 now);
+/* Reads, writes; 0: no limit. False: no such group. */
+bool fairlift_group_limit(struct fairlift_core *core, u32 group, const u64 bytes_per_s[2], const u64 ios_per_s[2], u64 now);
+u64 fairlift_rate_max(void);
+void fairlift_open_limits(struct fairlift_core *core, u64 now);
+bool fairlift_has_its_share(struct fairlift_core *core, u32 group, u32 tags);
 void fairlift_group_stats(struct fairlift_core *core, u32 group, struct fairlift_group_stats *stats);
 
 void fairlift_state(struct fairlift_core *core, struct fairlift_state *state);

@@ -27,8 +27,8 @@ static int fl_state_show(void *data, struct seq_file *m)
 	spin_unlock_irq(&fq->lock);
 
 	seq_printf(m, "queued %u\nin_flight %u\nwithheld %d\n", queued, in_flight, withheld);
-	seq_printf(m, "core: queued %u, in flight %u async + %u sync, requests %u of %u, contexts %u, groups %u\n",
-		   state.queued, state.in_flight[0], state.in_flight[1], state.requests,
+	seq_printf(m, "core: queued %u, held %u, in flight %u async + %u sync, requests %u of %u, contexts %u, groups %u\n",
+		   state.queued, state.held, state.in_flight[0], state.in_flight[1], state.requests,
 		   fq->requests_max, state.contexts, state.groups);
 	seq_printf(m, "overflowed %llu\nvanished %llu\ngroups_in_parents %llu\nrecord_lost %llu\n", overflowed,
 		   vanished, in_parents, state.record_lost);

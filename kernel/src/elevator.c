@@ -127,6 +127,7 @@ static void fl_depth_updated(struct blk_mq_hw_ctx *hctx)
 	struct fl_queue *fq = fl_queue_of(hctx->queue);
 
 	fq->async_depth = max(hctx->queue->nr_requests * 3 / 4, 1ul);
+	fq->word_tags = 1u << hctx->sched_tags->bitmap_tags.sb.shift;
 	sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);
 }
 
@@ -136,10 +137,16 @@ static int fl_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 	return 0;
 }
 
+/* How many tags a request may choose from, said as how many of each word of the pool. */
 static void fl_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
-	if (!op_is_sync(opf))
-		data->shallow_depth = READ_ONCE(fl_queue_of(data->q)->async_depth);
+	struct fl_queue *fq = fl_queue_of(data->q);
+	unsigned long tags = max(data->q->nr_requests, 1ul);
+
+	if (fl_group_has_its_share(fq))
+		data->shallow_depth = max(fq->word_tags / 8, 1u);
+	else if (!op_is_sync(opf))
+		data->shallow_depth = max(READ_ONCE(fq->async_depth) * fq->word_tags / tags, 1ul);
 }
 
 static void fl_prepare_request(struct request *rq)
@@ -211,13 +218,15 @@ static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 	bool at_head = flags & BLK_MQ_INSERT_AT_HEAD;
 	struct request *rq, *next;
 	LIST_HEAD(merged);
+	u64 now;
 
 	spin_lock_irq(&fq->lock);
+	now = blk_time_get_ns();
 	list_for_each_entry_safe(rq, next, list, queuelist) {
 		list_del_init(&rq->queuelist);
 		if (fl_place(rq) == FL_OUTSIDE && blk_mq_sched_try_insert_merge(q, rq, &merged))
 			continue;
-		fl_insert(fq, rq, at_head, ktime_get_ns());
+		fl_insert(fq, rq, at_head, now);
 	}
 	spin_unlock_irq(&fq->lock);
 
@@ -227,12 +236,18 @@ static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 	}
 }
 
+/* Is the queue being frozen, to change its elevator or its size? blk-mq runs it then, and waits until it is empty. */
+static bool fl_runs_dry(struct request_queue *q)
+{
+	return percpu_ref_is_dying(&q->q_usage_counter);
+}
+
 /* Without a look at the lock: blk-mq asks often, and asks again after every insert, completion and timer. */
 static bool fl_has_work(struct blk_mq_hw_ctx *hctx)
 {
 	struct fl_queue *fq = fl_queue_of(hctx->queue);
 
-	return READ_ONCE(fq->queued) && !READ_ONCE(fq->withheld);
+	return READ_ONCE(fq->queued) && (!READ_ONCE(fq->withheld) || fl_runs_dry(fq->q));
 }
 
 /* Requests for which there was no slot, while there are some now. */
@@ -284,9 +299,14 @@ static struct request *fl_dispatch_request(struct blk_mq_hw_ctx *hctx)
 	struct request_queue *q = hctx->queue;
 	struct fl_queue *fq = fl_queue_of(q);
 	struct request *rq;
+	u64 now;
 
 	spin_lock_irq(&fq->lock);
-	rq = fl_next(fq, ktime_get_ns());
+	now = blk_time_get_ns();
+	/* At the rate of a slow limit everybody would wait for the freeze, whatever group they are of. */
+	if (unlikely(fq->limited && fl_runs_dry(q)))
+		fairlift_open_limits(fq->core, now);
+	rq = fl_next(fq, now);
 	if (rq) {
 		fl_forget_merge(q, rq);
 		fl_set_place(rq, FL_ISSUED);
@@ -331,7 +351,7 @@ static void fl_done(struct fl_queue *fq, struct request *rq, u64 now)
 	fl_refill(fq, now);
 }
 
-/* Also called for requests that were never inserted: an empty flush. */
+/* At the time of completion, now. Also called for requests that were never inserted: an empty flush. */
 static void fl_completed_request(struct request *rq, u64 now)
 {
 	struct fl_queue *fq = fl_queue_of(rq->q);
@@ -342,7 +362,7 @@ static void fl_completed_request(struct request *rq, u64 now)
 		return;
 	spin_lock_irqsave(&fq->lock, flags);
 	if (fl_place(rq) == FL_ISSUED || fl_place(rq) == FL_TAKEN_BACK) {
-		fl_done(fq, rq, ktime_get_ns());
+		fl_done(fq, rq, now);
 		waits = fl_wake(fq);
 	}
 	spin_unlock_irqrestore(&fq->lock, flags);

@@ -14,47 +14,17 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "shim.h"
-#include "blk-cgroup.h"
+#include "groups.h"
 
 #define FL_WEIGHT_MIN		1
 #define FL_WEIGHT_MAX		10000
 #define FL_WEIGHT_DEFAULT	100
 
-/* What is set for a cgroup; 0: nothing. */
-struct fl_entitlement {
-	u32 weight;
-	u32 class;			/* as in ioprio */
-};
-
-/* A cgroup's, on all disks. */
-struct fl_cgroup {
-	struct blkcg_policy_data data;	/* must be first */
-	struct fl_entitlement set;
-};
-
-/* A cgroup on one disk. */
-struct fl_group {
-	struct blkg_policy_data data;	/* must be first */
-	struct fl_queue *fq;
-	struct fl_entitlement set;
-	u32 number;			/* of the core; 0 for the root */
-	bool has_slot;			/* the number is its own, not its parent's */
-};
-
-static struct blkcg_policy fl_policy;
 static bool fl_registered;
 
 static struct fl_cgroup *fl_cgroup_of(struct blkcg *blkcg)
 {
 	return container_of(blkcg_to_cpd(blkcg, &fl_policy), struct fl_cgroup, data);
-}
-
-static struct fl_group *fl_group_of(struct blkcg_gq *blkg)
-{
-	struct blkg_policy_data *data = blkg_to_pd(blkg, &fl_policy);
-
-	return data ? container_of(data, struct fl_group, data) : NULL;
 }
 
 /* The disk's own, else the cgroup's, else the default. Under the cgroup's lock. */
@@ -147,10 +117,13 @@ static void fl_group_offline(struct blkg_policy_data *data)
 	WRITE_ONCE(group->number, parent ? parent->number : 0);
 }
 
-/*
- * Let the core know, and have it asked again by the timer, at once: running
- * the queue takes the disk's queue lock. Under the cgroup's lock.
- */
+/* Have the core asked again by the timer, at once: running the queue takes the disk's queue lock. Under the core's. */
+void fl_ask_again(struct fl_queue *fq)
+{
+	hrtimer_start(&fq->timer, 0, HRTIMER_MODE_ABS);
+}
+
+/* Let the core know. Under the cgroup's lock. */
 static void fl_group_apply(struct fl_group *group)
 {
 	struct fl_queue *fq = group->fq;
@@ -160,7 +133,7 @@ static void fl_group_apply(struct fl_group *group)
 		return;
 	spin_lock(&fq->lock);
 	fairlift_group_set(fq->core, group->number, is.weight, is.class);
-	hrtimer_start(&fq->timer, 0, HRTIMER_MODE_ABS);
+	fl_ask_again(fq);
 	spin_unlock(&fq->lock);
 }
 
@@ -270,7 +243,7 @@ static void fl_show_value(struct seq_file *m, u32 value, enum fl_file file)
 		seq_printf(m, "%s\n", fl_classes[value]);
 }
 
-static void fl_show_disk(struct seq_file *m, struct blkcg_gq *blkg)
+void fl_show_disk(struct seq_file *m, struct blkcg_gq *blkg)
 {
 	seq_printf(m, "%d:%d ", blkg->q->disk->major, blkg->q->disk->first_minor);
 }
@@ -319,8 +292,8 @@ static u64 fl_show_stat_on_disk(struct seq_file *m, struct blkg_policy_data *dat
 	seq_printf(m, "rbytes=%llu wbytes=%llu rios=%llu wios=%llu dbytes=%llu dios=%llu",
 		   got.sectors[0] << SECTOR_SHIFT, got.sectors[1] << SECTOR_SHIFT, got.ios[0], got.ios[1],
 		   got.sectors[2] << SECTOR_SHIFT, got.ios[2]);
-	seq_printf(m, " merged=%llu queued=%llu time_usec=%llu wait_usec=%llu service_usec=%llu idle_usec=%llu dequeued=%llu\n",
-		   got.merged, got.queued, div_u64(got.time_ns, NSEC_PER_USEC), div_u64(got.wait_ns, NSEC_PER_USEC),
+	seq_printf(m, " merged=%llu queued=%llu held=%llu time_usec=%llu wait_usec=%llu service_usec=%llu idle_usec=%llu dequeued=%llu\n",
+		   got.merged, got.queued, got.held, div_u64(got.time_ns, NSEC_PER_USEC), div_u64(got.wait_ns, NSEC_PER_USEC),
 		   div_u64(got.service_ns, NSEC_PER_USEC), div_u64(got.idle_ns, NSEC_PER_USEC), got.dequeued);
 	return 0;
 }
@@ -347,13 +320,19 @@ static struct cftype fl_files[] = {
 		.write = fl_write,
 	},
 	{
+		.name = "fairlift.max",
+		.flags = CFTYPE_NOT_ON_ROOT,
+		.seq_show = fl_max_show,
+		.write = fl_max_write,
+	},
+	{
 		.name = "fairlift.stat",
 		.seq_show = fl_show_stat,
 	},
 	{},
 };
 
-static struct blkcg_policy fl_policy = {
+struct blkcg_policy fl_policy = {
 	.dfl_cftypes	= fl_files,
 	.cpd_alloc_fn	= fl_cgroup_alloc,
 	.cpd_free_fn	= fl_cgroup_free,

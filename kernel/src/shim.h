@@ -27,6 +27,8 @@ struct fl_queue {
 	u32 profile;
 	u32 requests_max;
 	unsigned int async_depth;	/* scheduler tags async requests may take */
+	unsigned int word_tags;		/* tags in each word of the pool, of which limit_depth speaks */
+	bool limited;			/* a group has, or had, a limit */
 
 	spinlock_t lock;		/* everything below, and the core */
 	struct fairlift_core *core;
@@ -110,12 +112,14 @@ u32 fl_current_context(struct fl_queue *fq);
 /* groups.c, where the kernel has what it needs */
 #ifdef FAIRLIFT_GROUPS
 u32 fl_bio_group(struct request_queue *q, struct bio *bio);
+bool fl_group_has_its_share(struct fl_queue *fq);
 int fl_groups_enter(struct request_queue *q);
 void fl_groups_leave(struct request_queue *q);
 void fl_groups_start(void);
 void fl_groups_stop(void);
 #else
 static inline u32 fl_bio_group(struct request_queue *q, struct bio *bio) { return 0; }
+static inline bool fl_group_has_its_share(struct fl_queue *fq) { return false; }
 static inline int fl_groups_enter(struct request_queue *q) { return 0; }
 static inline void fl_groups_leave(struct request_queue *q) {}
 static inline void fl_groups_start(void) {}

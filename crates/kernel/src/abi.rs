@@ -10,6 +10,7 @@ use core::fmt::Write;
 
 use fairlift_core::collections::Id;
 use fairlift_core::context::IoClass;
+use fairlift_core::group::limit::{Direction, RATE_MAX, Rates};
 use fairlift_core::tunable::Tunable;
 use fairlift_core::{Dispatch, Flags, IoPrio, Op};
 
@@ -361,6 +362,52 @@ pub unsafe extern "C" fn fairlift_group_remove(queue: *mut Host, group: u32, now
     unsafe { host(queue) }.group_remove(group, now);
 }
 
+/// [`Host::group_limit`] for both directions, reads first; 0 = no limit. Returns whether there is such a group.
+///
+/// # Safety
+/// The rule; `bytes_per_s` and `ios_per_s` point to two numbers each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_group_limit(
+    queue: *mut Host,
+    group: u32,
+    bytes_per_s: *const [u64; 2],
+    ios_per_s: *const [u64; 2],
+    now: u64,
+) -> bool {
+    // SAFETY: the rule, and the caller says that the numbers are there.
+    let (host, bytes, ios) = unsafe { (host(queue), *bytes_per_s, *ios_per_s) };
+    Direction::ALL.into_iter().enumerate().all(|(at, direction)| {
+        let rates = Rates { bytes_per_s: bytes[at], ios_per_s: ios[at] };
+        host.group_limit(group, direction, rates, now).is_some()
+    })
+}
+
+/// The largest rate [`fairlift_group_limit`] takes as it is, a second.
+#[unsafe(no_mangle)]
+pub extern "C" fn fairlift_rate_max() -> u64 {
+    RATE_MAX
+}
+
+/// [`Host::open_limits`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_open_limits(queue: *mut Host, now: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.open_limits(now);
+}
+
+/// [`Host::has_its_share`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_has_its_share(queue: *mut Host, group: u32, tags: u32) -> bool {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.has_its_share(group, tags)
+}
+
 /// `struct fairlift_group_stats`: what a group got since it was made. Arrays: reads, writes, discards.
 #[repr(C)]
 pub struct CGroupStats {
@@ -372,6 +419,8 @@ pub struct CGroupStats {
     pub merged: u64,
     /// Requests with the elevator now.
     pub queued: u64,
+    /// Requests that limits hold back from it.
+    pub held: u64,
     /// See [`GroupStats::time_ns`](fairlift_core::group::GroupStats::time_ns).
     pub time_ns: u64,
     /// From arrival to the device, summed over requests.
@@ -391,13 +440,16 @@ pub struct CGroupStats {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlift_group_stats(queue: *mut Host, group: u32, stats: *mut CGroupStats) {
     // SAFETY: the rule.
-    let got = unsafe { host(queue) }.group_stats(group);
+    let host = unsafe { host(queue) };
+    let held = host.group_held(group) as u64;
+    let got = host.group_stats(group);
     let total = got.total();
     let filled = CGroupStats {
         ios: got.io.map(|[a, s]| a.ios + s.ios),
         sectors: got.io.map(|[a, s]| a.sectors + s.sectors),
         merged: total.merged,
         queued: total.queued.into(),
+        held,
         time_ns: got.time_ns,
         wait_ns: total.wait_ns,
         service_ns: total.service_ns,
@@ -433,8 +485,8 @@ pub struct CState {
     pub groups: u32,
     /// Lines of the record, its header included; 0 when it is off.
     pub record_lines: u32,
-    /// Zero: C's structure has a multiple of 8 bytes.
-    pub reserved: u32,
+    /// Requests that limits hold back.
+    pub held: u32,
     /// Calls after the record was full.
     pub record_lost: u64,
 }
@@ -454,7 +506,7 @@ pub unsafe extern "C" fn fairlift_state(queue: *mut Host, state: *mut CState) {
         requests: host.taken() as u32,
         contexts: host.contexts() as u32,
         groups: host.groups() as u32,
-        reserved: 0,
+        held: host.held() as u32,
         record_lines: if recorder.is_on() { recorder.entries().len() as u32 + 1 } else { 0 },
         record_lost: recorder.lost(),
     };

@@ -3,12 +3,14 @@
 use fairlift_core::collections::Id;
 use fairlift_core::context::IoClass;
 use fairlift_core::elevator::{self, Config, Growth};
+use fairlift_core::group::limit::{Direction, Rates};
 use fairlift_core::group::{self, GroupStats, WEIGHT_DEFAULT, WEIGHT_RANGE};
 use fairlift_core::queue::ElevatorQueue;
 use fairlift_core::request::{RequestState, request};
 use fairlift_core::tunable::{SetError, Tunable, Unit};
 use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, Op, RequestId};
 
+use crate::limited::Limiter;
 use crate::record::{Answer, Call, Recorder};
 
 /// What a queue is built from.
@@ -54,6 +56,7 @@ pub struct Arrival {
 /// A queue of the core, its clock and its recorder.
 pub struct Host {
     queue: ElevatorQueue,
+    limiter: Limiter,
     tunables: &'static [Tunable],
     recorder: Recorder,
     setup: Setup,
@@ -102,7 +105,8 @@ impl Host {
             ElevatorQueue::new(config.requests_max, setup.contexts_max as usize, setup.rotational, built)
                 .with_groups(setup.groups_max as usize);
         let recorder = Recorder::new(setup.records_max as usize);
-        let mut host = Host { queue, tunables, recorder, setup, now: 0 };
+        let limiter = Limiter::new(queue.groups().slots(), config.requests_max);
+        let mut host = Host { queue, limiter, tunables, recorder, setup, now: 0 };
         // 2.6.34's cfq protects seeking tasks of different groups from each other only when told to; who sets weights means it.
         if let Some(isolation) = host.queue.elevator_mut().setting("group_isolation") {
             *isolation = u64::from(setup.groups_max > 0);
@@ -183,12 +187,15 @@ impl Host {
         self.queue.take(new)
     }
 
-    /// A request for the elevator; `None` when all slots are taken.
+    /// A request for the elevator, which it reaches when its group's limits allow; `None` when all slots are taken.
     pub fn insert(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
         let now = self.enter(now);
         let rq = self.take(arrival);
         if let Some(rq) = rq {
-            self.queue.insert(rq, now);
+            let request = &self.queue.requests()[rq];
+            if !self.limiter.holds_back(rq, request, self.queue.groups(), now) {
+                self.queue.insert(rq, now);
+            }
         }
         self.note(Call::Insert(*arrival), Answer::number(rq.map(slot)));
         rq.map(slot)
@@ -208,9 +215,38 @@ impl Host {
     /// The next request, or why there is none.
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
         let now = self.enter(now);
-        let answer = self.queue.dispatch(now);
+        let until = self.let_in(now);
+        let answer = match (self.queue.dispatch(now), until) {
+            (Dispatch::Idle { until: a }, Some(b)) => Dispatch::Idle { until: a.min(b) },
+            (Dispatch::Empty, Some(until)) => Dispatch::Idle { until },
+            (answer, _) => answer,
+        };
         self.note(Call::Dispatch, Answer::from(answer));
         answer
+    }
+
+    /// Those whom the limits allow reach the elevator. When to ask again, if others wait.
+    #[inline]
+    fn let_in(&mut self, now: u64) -> Option<u64> {
+        if self.limiter.count() == 0 { None } else { self.let_held_in(now) }
+    }
+
+    #[cold]
+    fn let_held_in(&mut self, now: u64) -> Option<u64> {
+        self.limiter.follow(self.queue.groups(), now);
+        let queue = &mut self.queue;
+        self.limiter.let_go(now, |rq| queue.insert(rq, now))
+    }
+
+    /// The queue has to run dry (a change of elevator): whoever waits for a limit reaches the elevator, and is charged.
+    pub fn open_limits(&mut self, now: u64) {
+        if self.limiter.count() == 0 {
+            return;
+        }
+        let now = self.enter(now);
+        let queue = &mut self.queue;
+        self.limiter.open(now, |rq| queue.insert(rq, now));
+        self.note(Call::OpenLimits, Answer::None);
     }
 
     /// The device is done with a request; its slot is free again.
@@ -266,11 +302,14 @@ impl Host {
     /// The module merged a bio into a request, which now covers `sectors` from `sector` on.
     pub fn grew(&mut self, slot: Slot, front: bool, sector: u64, sectors: u32, now: u64) {
         let now = self.enter(now);
-        if !matches!(self.state(slot), RequestState::Sorted | RequestState::Listed) {
+        // One that waits for a limit is held.
+        if !matches!(self.state(slot), RequestState::Sorted | RequestState::Listed | RequestState::Held) {
             return;
         }
         let growth = if front { Growth::Front } else { Growth::Back };
-        let ioprio = self.queue.requests()[id(slot)].ioprio;
+        let request = &self.queue.requests()[id(slot)];
+        let ioprio = request.ioprio;
+        self.limiter.grew(request, sectors.saturating_sub(request.sectors), now);
         self.queue.grow(id(slot), growth, (sector, sectors), ioprio, now);
         self.note(Call::Grew { slot, front, sector, sectors }, Answer::None);
     }
@@ -354,7 +393,38 @@ impl Host {
         let now = self.enter(now);
         // As above; the root stays.
         let _ = self.queue.remove_group(group(number), now);
+        self.limiter.follow(self.queue.groups(), now);
         self.note(Call::GroupRemove(number), Answer::None);
+    }
+
+    /// Limit what a group and those below it send; `None` when there is no such group.
+    pub fn group_limit(&mut self, number: u32, direction: Direction, rates: Rates, now: u64) -> Option<u32> {
+        let now = self.enter(now);
+        let known = self.queue.groups().known(group(number)) == group(number);
+        let answer = known.then_some(number);
+        if known {
+            self.limiter.set(group(number), direction, rates, self.queue.groups(), now);
+        }
+        self.note(Call::GroupLimit { group: number, direction, rates }, Answer::number(answer));
+        answer
+    }
+
+    /// Requests that limits hold back.
+    pub fn held(&self) -> usize {
+        self.limiter.count()
+    }
+
+    /// Of these, those of a group itself; none for a number that names no group.
+    pub fn group_held(&self, number: u32) -> usize {
+        let known = self.queue.groups().known(group(number)) == group(number);
+        if known { self.limiter.waiting(group(number)) } else { 0 }
+    }
+
+    /// Do so many of the host's `tags` lie with requests that limits hold back that this group should not take more: an eighth
+    /// of them with its own, or half of them with those of all groups?
+    pub fn has_its_share(&self, number: u32, tags: u32) -> bool {
+        let own = self.group_held(number);
+        own > 0 && (own * 8 >= tags as usize || self.held() * 2 >= tags as usize)
     }
 
     /// What a group got; that of the root for a number that names none.

@@ -8,6 +8,7 @@ use core::fmt;
 
 use fairlift_core::collections::Id;
 use fairlift_core::context::IoClass;
+use fairlift_core::group::limit::{Direction, Rates};
 use fairlift_core::{Dispatch, Flags, IoPrio, Op};
 
 use crate::host::{Arrival, Slot};
@@ -34,6 +35,8 @@ pub enum Call {
     GroupNew { parent: u32, weight: u32, class: IoClass },
     GroupSet { group: u32, weight: u32, class: IoClass },
     GroupRemove(u32),
+    GroupLimit { group: u32, direction: Direction, rates: Rates },
+    OpenLimits,
     Set(u32, u64),
 }
 
@@ -140,6 +143,13 @@ fn class_name(class: IoClass) -> &'static str {
     CLASSES.iter().find(|(_, c)| *c == class).map_or("be", |(name, _)| name)
 }
 
+fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+    }
+}
+
 struct Prio(IoPrio);
 
 impl fmt::Display for Prio {
@@ -194,6 +204,10 @@ impl fmt::Display for Call {
                 write!(f, "group-set {group} {weight} {}", class_name(*class))
             }
             Call::GroupRemove(group) => write!(f, "group-remove {group}"),
+            Call::GroupLimit { group, direction, rates: Rates { bytes_per_s, ios_per_s } } => {
+                write!(f, "group-limit {group} {} {bytes_per_s} {ios_per_s}", direction_name(*direction))
+            }
+            Call::OpenLimits => f.write_str("open-limits"),
             Call::Set(index, value) => write!(f, "set {index} {value}"),
         }
     }
@@ -265,6 +279,11 @@ impl<'a> Words<'a> {
         CLASSES.iter().find(|(n, _)| *n == name).map(|(_, class)| *class)
     }
 
+    fn direction(&mut self) -> Option<Direction> {
+        let name = self.word()?;
+        Direction::ALL.into_iter().find(|direction| direction_name(*direction) == name)
+    }
+
     fn arrival(&mut self) -> Option<Arrival> {
         let name = self.word()?;
         let (_, op) = OPS.iter().find(|(n, _)| *n == name)?;
@@ -322,6 +341,12 @@ pub fn parse_call(text: &str) -> Option<Call> {
             Call::GroupSet { group: words.number()?, weight: words.number()?, class: words.class()? }
         }
         "group-remove" => Call::GroupRemove(words.number()?),
+        "group-limit" => {
+            let (group, direction) = (words.number()?, words.direction()?);
+            let rates = Rates { bytes_per_s: words.number()?, ios_per_s: words.number()? };
+            Call::GroupLimit { group, direction, rates }
+        }
+        "open-limits" => Call::OpenLimits,
         "set" => Call::Set(words.number()?, words.number()?),
         _ => return None,
     })

@@ -135,6 +135,10 @@ fn answer(host: &mut Host, now: u64, call: Call) -> Answer {
         Call::Absorbed { slot, gone, sectors } => host.absorbed(slot, gone, sectors, now),
         Call::ContextExit(context) => host.context_exit(context, now),
         Call::YieldTo(from, to) => host.yield_to(from, to, now),
+        Call::GroupLimit { group, direction, rates } => {
+            return Answer::number(host.group_limit(group, direction, rates, now));
+        }
+        Call::OpenLimits => host.open_limits(now),
         Call::Set(index, value) => host.set(index as usize, value),
     }
     Answer::None
