@@ -195,6 +195,18 @@ static int fl_set_default(struct blkcg *blkcg, char *text, enum fl_file file)
 	return 0;
 }
 
+/* Begin with "MAJ:MIN ...": to be ended with blkg_conf_exit(), whatever comes of it. Takes the disk's queue lock. */
+int fl_find_disk(struct blkcg *blkcg, char *text, struct blkg_conf_ctx *place, const char *file)
+{
+	int error;
+
+	blkg_conf_init(place, text);
+	error = blkg_conf_prep(blkcg, &fl_policy, place);
+	if (error == -EINVAL)
+		pr_warn_ratelimited("io.fairlift.%s: '%s' is not a disk, MAJ:MIN, with a value after it\n", file, text);
+	return error;
+}
+
 /* "MAJ:MIN VALUE", or "MAJ:MIN default". */
 static int fl_set_on_disk(struct blkcg *blkcg, char *text, enum fl_file file)
 {
@@ -203,8 +215,7 @@ static int fl_set_on_disk(struct blkcg *blkcg, char *text, enum fl_file file)
 	u32 value;
 	int error;
 
-	blkg_conf_init(&place, text);
-	error = blkg_conf_prep(blkcg, &fl_policy, &place);
+	error = fl_find_disk(blkcg, text, &place, file == FL_WEIGHT ? "weight" : "ioprio_class");
 	if (!error)
 		error = fl_parse(strim(place.body), file, true, &value);
 	group = error ? NULL : fl_group_of(place.blkg);

@@ -42,6 +42,7 @@ static inline struct fl_group *fl_group_of(struct blkcg_gq *blkg)
 
 /* groups.c */
 void fl_ask_again(struct fl_queue *fq);
+int fl_find_disk(struct blkcg *blkcg, char *text, struct blkg_conf_ctx *place, const char *file);
 void fl_show_disk(struct seq_file *m, struct blkcg_gq *blkg);
 
 /* limits.c */

@@ -43,23 +43,16 @@ static bool fl_parse_limit(char *word, u64 *limits)
 /* What is not named stays as it is. */
 static int fl_parse_limits(char *text, u64 *limits)
 {
-	bool any = false;
 	char *word;
 
 	while ((word = strsep(&text, " \t\n"))) {
-		if (!*word)
-			continue;
-		any = true;
-		if (fl_parse_limit(word, limits))
+		if (!*word || fl_parse_limit(word, limits))
 			continue;
 		pr_warn_ratelimited("io.fairlift.max: '%s' is none of rbps=, wbps=, riops=, wiops= with 'max' or a number from 1 to %llu\n",
 				    word, fairlift_rate_max());
 		return -EINVAL;
 	}
-	if (any)
-		return 0;
-	pr_warn_ratelimited("io.fairlift.max: no limit after the disk: rbps=, wbps=, riops=, wiops=\n");
-	return -EINVAL;
+	return 0;
 }
 
 /* Under the disk's queue lock. */
@@ -89,8 +82,7 @@ ssize_t fl_max_write(struct kernfs_open_file *of, char *buffer, size_t bytes, lo
 	u64 limits[FL_LIMITS];
 	int error;
 
-	blkg_conf_init(&place, strim(buffer));
-	error = blkg_conf_prep(blkcg, &fl_policy, &place);
+	error = fl_find_disk(blkcg, strim(buffer), &place, "max");
 	if (!error) {
 		group = fl_group_of(place.blkg);
 		memcpy(limits, group->limits, sizeof(limits));

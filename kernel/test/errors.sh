@@ -62,7 +62,8 @@ refused_in io.fairlift.weight "$number 10001" "'10001' is not a number from 1 to
 refused_in io.fairlift.ioprio_class best "'best' is none of: rt be idle"
 refused_in io.fairlift.max "$number rbps=0" "'rbps=0' is none of rbps=, wbps=, riops=, wiops= with 'max' or a number from 1 to"
 refused_in io.fairlift.max "$number riops=100 speed=9" "'speed=9' is none of rbps=, wbps=, riops=, wiops="
-refused_in io.fairlift.max "$number" "no limit after the disk"
+refused_in io.fairlift.max "$number" "'$number' is not a disk, MAJ:MIN, with a value after it"
+refused_in io.fairlift.max "rbps=1000" "'rbps=1000' is not a disk, MAJ:MIN, with a value after it"
 [ -z "$(cat $cgroups/a/io.fairlift.max)" ] || fail "io.fairlift.max was changed: $(cat $cgroups/a/io.fairlift.max)"
 for group in a b; do
     sh -c 'echo 0 >"$1/cgroup.procs" && exec fio --output=/dev/null --name=r --filename=/dev/vda --rw=randread --direct=1 --number_ios=50' - \

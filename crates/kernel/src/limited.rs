@@ -35,7 +35,13 @@ fn bytes(op: Op, sectors: u32) -> u64 {
 impl Limiter {
     pub(crate) fn new(slots: usize, requests_max: usize) -> Limiter {
         let limits = Limits::sharing(slots, requests_max);
-        Limiter { held: alloc::vec![RequestId::from_index(0); limits.names()], limits, used: false, count: 0, turn: 0 }
+        Limiter {
+            held: alloc::vec![RequestId::from_index(0); limits.names()],
+            limits,
+            used: false,
+            count: 0,
+            turn: 0,
+        }
     }
 
     /// Requests that limits hold back.
@@ -48,7 +54,14 @@ impl Limiter {
         self.limits.waiting_here(group)
     }
 
-    pub(crate) fn set(&mut self, group: GroupId, direction: Direction, rates: Rates, groups: &Groups, now: u64) {
+    pub(crate) fn set(
+        &mut self,
+        group: GroupId,
+        direction: Direction,
+        rates: Rates,
+        groups: &Groups,
+        now: u64,
+    ) {
         self.used = true;
         self.limits.follow(groups, now);
         self.limits.set(group, direction, rates, now);
