@@ -131,6 +131,8 @@ load
 for name in $(long "$OURS" "fl-deadline fl-cfq"); do
     elevator $disk "$name"
     echo 512 >/sys/block/$disk/queue/nr_requests
+    # The machine around may need longer to answer a request than a group is waited for, and the group would lose its turn.
+    echo 100 >/sys/block/$disk/queue/iosched/group_idle
     # What overran a turn is charged: else the light group's short turns, of a dozen requests, are one request too long each.
     echo 1 >/sys/block/$disk/queue/iosched/fairness
     if [ -z "$FULL" ]; then
