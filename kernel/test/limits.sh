@@ -25,24 +25,24 @@ limit() {
     echo "$number $2" >"$cgroups/$1/io.fairlift.max" || fail "io.fairlift.max of $1 does not take '$2'"
 }
 
-# When it is, and how many requests GROUP has sent, as the kernel counts them for itself.
-sent_by() {
-    cat /proc/uptime "$cgroups/$1/io.stat" | sed 's/[a-z]*=//g' | awk -v disk="$number" '
+# When it is, and how many requests GROUP has had done.
+done_of() {
+    cat /proc/uptime "$cgroups/$1/io.fairlift.stat" | sed 's/[a-z]*=//g' | awk -v disk="$number" '
         NR == 1 { time = $1 } $1 == disk { done = $4 + $5 } END { print time, done + 0 }'
 }
 
-# What each GROUP sends a second from now on: numbers in the order of the arguments.
+# What each GROUP gets done a second from now on: numbers in the order of the arguments.
 rates() {
-    for path in "$@"; do sent_by "$path"; done >before
+    for path in "$@"; do done_of "$path"; done >before
     sleep "$seconds"
-    for path in "$@"; do sent_by "$path"; done | paste before - | awk '{ printf "%d ", ($4 - $2) / ($3 - $1) + 0.5 }'
+    for path in "$@"; do done_of "$path"; done | paste before - | awk '{ printf "%d ", ($4 - $2) / ($3 - $1) + 0.5 }'
 }
 
-# Until each GROUP has sent all it may send at once: counted is what is sent, not what is done.
+# Until each GROUP sends what it can.
 under_way() {
     for path in "$@"; do
-        patience=60 enough=$(($(sent_by "$path" | cut -d' ' -f2) + 20))
-        while [ "$(sent_by "$path" | cut -d' ' -f2)" -lt "$enough" ] && [ "$patience" -gt 0 ]; do
+        patience=60 enough=$(($(done_of "$path" | cut -d' ' -f2) + 20))
+        while [ "$(done_of "$path" | cut -d' ' -f2)" -lt "$enough" ] && [ "$patience" -gt 0 ]; do
             sleep 0.5
             patience=$((patience - 1))
         done

@@ -12,11 +12,13 @@ const PAGE: usize = 4096;
 /// A size that is a power of two is aligned to itself (Linux `Documentation/core-api/memory-allocation.rst`), a larger one
 /// than a page to pages.
 pub fn bytes_to_ask(layout: Layout) -> Option<usize> {
-    match layout.align() {
-        ..=ALWAYS => Some(layout.size()),
-        align @ ..=PAGE if layout.size() < PAGE => Some(layout.size().max(align).next_power_of_two()),
-        ..=PAGE => Some(layout.size()),
-        _ => None,
+    let (size, align) = (layout.size(), layout.align());
+    if align > PAGE {
+        None
+    } else if align > ALWAYS && size < PAGE {
+        Some(size.max(align).next_power_of_two())
+    } else {
+        Some(size)
     }
 }
 
