@@ -1,8 +1,8 @@
 # Loaded, selected and unloaded again and again under load, while all elevators take turns: no warning, hang, leak or lost I/O.
-# vm: -d 1G -d 512M,queues=2 -t 3000
+# vm: -d 1G -d 512M,queues=2 -t 6000
 . ./guest.sh
 
-rounds=$(long 100 3)
+rounds=$(long 100 2)
 modprobe null_blk nr_devices=0
 mkdir /sys/kernel/config 2>/dev/null
 mount -t configfs configfs /sys/kernel/config 2>/dev/null
