@@ -20,9 +20,11 @@ nullb nullb1 1 1
 disks="vda vdb nullb0 nullb1"
 
 load
+# In bursts of 16, so that some of the emulated processors' time is left for the changes.
 for disk in $disks; do
     echo none >"/sys/block/$disk/queue/scheduler"
     fio --name="$disk" --filename="/dev/$disk" --rw=randrw --bsrange=512-64k --ioengine=libaio --iodepth=16 --direct=1 \
+        --thinktime=100ms --thinktime_blocks=16 \
         --numjobs=2 --runtime=100000 --time_based --size=256m --output-format=normal --thread >"fio-$disk" 2>&1 &
     pids="$pids $!"
 done
