@@ -41,29 +41,42 @@ stop_loads() {
     jobs=""
 }
 
-# Requests that GROUP has had done, as the kernel counts them for itself.
-done_of() {
+# Requests that GROUP has sent, as the kernel counts them for itself.
+sent_by() {
     sed -n "s/^$number .*rios=\([0-9]*\) wios=\([0-9]*\) .*/\1 \2/p" "$cgroups/$1/io.stat" | awk '{ print $1 + $2 } END { if (!NR) print 0 }'
 }
 
-all_done() {
-    for path in "$@"; do done_of "$path"; done
+# Until each GROUP has all its requests on their way: from then on it sends one when one is done. (A job whose beginning is
+# counted has 60 more than its due, of some hundreds.)
+under_way() {
+    for path in "$@"; do
+        patience=60
+        while [ "$(sent_by "$path")" -lt 60 ] && [ "$patience" -gt 0 ]; do
+            sleep 0.5
+            patience=$((patience - 1))
+        done
+    done
+    sleep 2
+}
+
+all_sent() {
+    for path in "$@"; do sent_by "$path"; done
 }
 
 total() {
     awk '{ for (i = 1; i <= NF; i++) sum += $i } END { print sum + 0 }'
 }
 
-# What each GROUP gets done from now on: numbers in the order of the arguments. Until the disk has done what it can in the time
-# (450 requests a second), since the machine around it may stand still for a while.
+# What each GROUP sends, and so gets done, from now on: numbers in the order of the arguments. Until the disk has done what it
+# can in the time (450 requests a second), since the machine around it may stand still for a while.
 counts() {
-    before=$(all_done "$@")
+    before=$(all_sent "$@")
     enough=$(($(echo $before | total) + seconds * 450)) waited=0
-    while [ "$(all_done "$@" | total)" -lt "$enough" ] && [ "$waited" -lt $((10 * seconds)) ]; do
+    while [ "$(all_sent "$@" | total)" -lt "$enough" ] && [ "$waited" -lt $((10 * seconds)) ]; do
         sleep 1
         waited=$((waited + 1))
     done
-    after=$(all_done "$@")
+    after=$(all_sent "$@")
     { echo $before; echo $after; } | awk 'NR == 1 { split($0, was) } NR == 2 { for (i = 1; i <= NF; i++) printf "%d ", $i - was[i] }'
 }
 
@@ -76,7 +89,7 @@ share() {
     for leaf in $names; do
         load_in "$leaf" --rw="$rw"
     done
-    sleep 3
+    under_way $names
     got=$(counts $names)
     stop_loads
     remove_groups
@@ -100,7 +113,7 @@ idle_gives_way() {
     echo idle >"$cgroups/idle/io.fairlift.ioprio_class"
     load_in be --rw=randread
     load_in idle --rw=randread
-    sleep 3
+    under_way be idle
     set -- $(counts be idle)
     kill ${jobs% *}
     sleep 1
