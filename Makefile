@@ -4,7 +4,7 @@ SHELL = /bin/sh
 CARGO ?= cargo
 FAIRLIFT = target/release/fairlift
 
-.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce page-test kernel kernel-test kernel-bench vm
+.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce page-test kernel kernel-test kernel-install kernel-bench vm
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -59,6 +59,9 @@ kernel: ## the elevator module for the running kernel or KERNEL=RELEASE (docs/ke
 
 kernel-test: kernel ## load, switch, break and verify the module in virtual machines, the long form
 	kernel/test/run --full
+
+kernel-install: ## install the module with DKMS, for this kernel and those to come (as root)
+	kernel/install
 
 kernel-bench: kernel ## the module beside none, mq-deadline, kyber and bfq, in virtual machines
 	kernel/bench/run

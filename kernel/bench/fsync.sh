@@ -13,20 +13,21 @@ for file in sequential random; do
     fio --output=/dev/null --name="$file" --filename="/mnt/$file" --rw=write --bs=1m --size=640m --end_fsync=1 || fail "layout"
 done
 
-# one NAME SET...: mount afresh, run the three together, print a line of CSV.
+# one NAME [TUNABLE=VALUE,...]: mount afresh, run the three together, leave fio's results.
 one() {
-    name=$1
-    set_to=$2
+    name=$1 set_to=$2
     umount /mnt
     mount -t ext4 /dev/vda /mnt || fail "mount"
     elevator vda "$name"
-    [ -z "$set_to" ] || echo "${set_to#*=}" >"/sys/block/vda/queue/iosched/${set_to%=*}" || fail "$set_to"
+    for tunable in $(echo "$set_to" | tr , ' '); do
+        echo "${tunable#*=}" >"/sys/block/vda/queue/iosched/${tunable%=*}" || fail "$tunable"
+    done
     echo 3 >/proc/sys/vm/drop_caches
     fio --output=fio.json --output-format=json --runtime="$seconds" --time_based --directory=/mnt \
         --name=fsync --filename=log --rw=write --bs=4k --size=64m --fsync=1 --fallocate=none --file_append=0 \
         --name=sequential --filename=sequential --rw=read --bs=128k --size=640m \
         --name=random --filename=random --rw=randread --bs=4k --size=640m --invalidate=1 || fail "fio"
-    cp fio.json "fsync-$name$set_to-$round.json"
+    cp fio.json "fsync-$name${set_to:+,$set_to}-$round.json"
     # Free what was written, so that every run starts alike.
     rm -f /mnt/log
     elevator vda none
@@ -35,11 +36,13 @@ one() {
 round=0
 while [ "$round" -lt "$rounds" ]; do
     round=$((round + 1))
-    for name in none mq-deadline kyber bfq fl-noop fl-deadline fl-as fl-cfq; do
-        one "$name" ""
+    for name in $ALL; do
+        one "$name"
     done
     one fl-cfq yield=1
-    one fl-deadline classes=sync-async
+    # Shorter turns: who waits for the disk waits for fewer milliseconds of somebody else's.
+    one fl-cfq slice_sync=20
+    one fl-cfq slice_sync=20,yield=1
     one fl-deadline classes=full
     echo "round $round of $rounds"
 done

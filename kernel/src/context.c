@@ -23,6 +23,7 @@ void fl_init_icq(struct io_cq *icq)
 	struct fl_queue *fq = fl_queue_of(icq->q);
 	struct fl_icq *ours = container_of(icq, struct fl_icq, icq);
 
+	ours->is_kernel = current->flags & PF_KTHREAD;
 	spin_lock(&fq->lock);
 	WRITE_ONCE(ours->context, fairlift_context_new(fq->core, fl_ioprio(icq->ioc->ioprio)));
 	spin_unlock(&fq->lock);
@@ -44,6 +45,12 @@ void fl_exit_icq(struct io_cq *icq)
 u32 fl_context_of(struct io_cq *icq)
 {
 	return icq ? READ_ONCE(container_of(icq, struct fl_icq, icq)->context) : 0;
+}
+
+/* A task that moves takes its context with it. What a kernel thread sends, it sends for others. */
+bool fl_sends_for_itself(struct io_cq *icq)
+{
+	return icq && !container_of(icq, struct fl_icq, icq)->is_kernel;
 }
 
 /* Of the running task; 0 if it has none yet. Must not be called under fq->lock. */

@@ -30,6 +30,8 @@ struct fairlift_setup {
 	u32 contexts_max;
 	u32 records_max;
 	u32 rotational;
+	u32 groups_max;
+	u32 reserved;
 };
 
 enum {
@@ -40,6 +42,7 @@ enum {
 	FAIRLIFT_PREFLUSH	= 1 << 4,
 	FAIRLIFT_READAHEAD	= 1 << 5,
 	FAIRLIFT_NOMERGE	= 1 << 6,
+	FAIRLIFT_OWN		= 1 << 7,	/* sent by the context's task for itself */
 };
 
 enum {
@@ -52,6 +55,7 @@ struct fairlift_arrival {
 	u64 sector;
 	u32 sectors;
 	u32 context;
+	u32 group;
 	u16 flags;
 	u8 op;
 	u8 ioprio;		/* class << 4 | level */
@@ -62,13 +66,30 @@ struct fairlift_state {
 	u32 in_flight[2];	/* async, sync */
 	u32 requests;
 	u32 contexts;
+	u32 groups;
 	u32 record_lines;
+	u32 held;
 	u64 record_lost;
 };
 
-static_assert(sizeof(struct fairlift_setup) == 24);
+/* Arrays: reads, writes, discards. */
+struct fairlift_group_stats {
+	u64 ios[3];
+	u64 sectors[3];
+	u64 merged;
+	u64 queued;
+	u64 held;
+	u64 time_ns;
+	u64 wait_ns;
+	u64 service_ns;
+	u64 idle_ns;
+	u64 dequeued;
+};
+
+static_assert(sizeof(struct fairlift_setup) == 32);
 static_assert(sizeof(struct fairlift_arrival) == 24);
-static_assert(sizeof(struct fairlift_state) == 32);
+static_assert(sizeof(struct fairlift_state) == 40);
+static_assert(sizeof(struct fairlift_group_stats) == 112);
 
 struct fairlift_core *fairlift_new(const struct fairlift_setup *setup);
 void fairlift_free(struct fairlift_core *core);
@@ -90,6 +111,17 @@ u32 fairlift_latter(struct fairlift_core *core, u32 slot, u64 now);
 u32 fairlift_context_new(struct fairlift_core *core, u8 ioprio);
 void fairlift_context_exit(struct fairlift_core *core, u32 context, u64 now);
 void fairlift_yield(struct fairlift_core *core, u32 from, u32 to, u64 now);
+
+/* Groups: 0 is the root; class as in ioprio: 1 real time, 2 best effort, 3 idle. */
+u32 fairlift_group_new(struct fairlift_core *core, u32 parent, u32 weight, u8 class);
+void fairlift_group_set(struct fairlift_core *core, u32 group, u32 weight, u8 class);
+void fairlift_group_remove(struct fairlift_core *core, u32 group, u64 now);
+/* Reads, writes; 0: no limit. False: no such group. */
+bool fairlift_group_limit(struct fairlift_core *core, u32 group, const u64 bytes_per_s[2], const u64 ios_per_s[2], u64 now);
+u64 fairlift_rate_max(void);
+void fairlift_open_limits(struct fairlift_core *core, u64 now);
+bool fairlift_has_its_share(struct fairlift_core *core, u32 group, u32 tags);
+void fairlift_group_stats(struct fairlift_core *core, u32 group, struct fairlift_group_stats *stats);
 
 void fairlift_state(struct fairlift_core *core, struct fairlift_state *state);
 int fairlift_record_line(struct fairlift_core *core, u32 index, char *buffer, size_t size);

@@ -13,7 +13,7 @@ static int fl_state_show(void *data, struct seq_file *m)
 	struct fl_queue *fq = fl_queue_of(data);
 	struct fairlift_state state;
 	unsigned int queued, in_flight;
-	u64 overflowed, vanished;
+	u64 overflowed, vanished, in_parents;
 	bool withheld;
 
 	spin_lock_irq(&fq->lock);
@@ -22,15 +22,16 @@ static int fl_state_show(void *data, struct seq_file *m)
 	in_flight = fq->in_flight;
 	overflowed = fq->overflowed;
 	vanished = fq->vanished;
+	in_parents = fq->groups_in_parents;
 	withheld = fq->withheld;
 	spin_unlock_irq(&fq->lock);
 
 	seq_printf(m, "queued %u\nin_flight %u\nwithheld %d\n", queued, in_flight, withheld);
-	seq_printf(m, "core: queued %u, in flight %u async + %u sync, requests %u of %u, contexts %u\n",
-		   state.queued, state.in_flight[0], state.in_flight[1], state.requests,
-		   fq->requests_max, state.contexts);
-	seq_printf(m, "overflowed %llu\nvanished %llu\nrecord_lost %llu\n", overflowed, vanished,
-		   state.record_lost);
+	seq_printf(m, "core: queued %u, held %u, in flight %u async + %u sync, requests %u of %u, contexts %u, groups %u\n",
+		   state.queued, state.held, state.in_flight[0], state.in_flight[1], state.requests,
+		   fq->requests_max, state.contexts, state.groups);
+	seq_printf(m, "overflowed %llu\nvanished %llu\ngroups_in_parents %llu\nrecord_lost %llu\n", overflowed,
+		   vanished, in_parents, state.record_lost);
 	return 0;
 }
 

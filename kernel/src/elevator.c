@@ -13,8 +13,9 @@ static enum hrtimer_restart fl_timer(struct hrtimer *timer);
  * Bytes the core takes for a request and for a context, rounded up: what
  * crates/kernel/tests/memory.rs measures for the largest elevator.
  */
-#define FL_BYTES_PER_REQUEST	320
+#define FL_BYTES_PER_REQUEST	640
 #define FL_BYTES_PER_CONTEXT	1024
+#define FL_BYTES_PER_GROUP	2048
 #define FL_BYTES_PER_RECORD	96
 
 /* Every scheduler tag there can be, up to the module's limit: nr_requests may grow to MAX_SCHED_RQ per hardware queue. */
@@ -36,9 +37,11 @@ static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
 		.contexts_max = fl_wants_contexts(elevator) ? fl_contexts_max : 0,
 		.records_max = READ_ONCE(fl_record),
 		.rotational = !blk_queue_nonrot(q),
+		.groups_max = fl_groups_max,
 	};
 	size_t bytes = FL_BYTES_PER_REQUEST * (size_t)setup.requests_max +
 		       FL_BYTES_PER_CONTEXT * (size_t)setup.contexts_max +
+		       FL_BYTES_PER_GROUP * ((size_t)setup.groups_max + 1) +
 		       FL_BYTES_PER_RECORD * (size_t)setup.records_max;
 	struct fl_queue *fq;
 
@@ -65,6 +68,13 @@ static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
 	return fq;
 }
 
+static void fl_queue_free(struct fl_queue *fq)
+{
+	fairlift_free(fq->core);
+	kvfree(fq->slots);
+	kfree(fq);
+}
+
 static int fl_init_sched(struct request_queue *q, struct elevator_type *type)
 {
 	struct elevator_queue *eq = elevator_alloc(q, type);
@@ -80,6 +90,13 @@ static int fl_init_sched(struct request_queue *q, struct elevator_type *type)
 	}
 	eq->elevator_data = fq;
 	q->elevator = eq;
+	if (fl_groups_enter(q)) {
+		pr_warn("fairlift: no memory for the groups of %s\n", type->elevator_name);
+		q->elevator = NULL;
+		fl_queue_free(fq);
+		kobject_put(&eq->kobj);
+		return -ENOMEM;
+	}
 	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, q);
 	/* CFQ shares out the disk's time for writes as well; what throttles them above would work against it. */
 	if (fq->elevator == FAIRLIFT_CFQ) {
@@ -94,15 +111,14 @@ static void fl_exit_sched(struct elevator_queue *eq)
 {
 	struct fl_queue *fq = eq->elevator_data;
 
+	fl_groups_leave(fq->q);
 	hrtimer_cancel(&fq->timer);
 	WARN_ON_ONCE(fq->queued || fq->in_flight || !list_empty(&fq->waiting));
 	if (fq->elevator == FAIRLIFT_CFQ) {
 		clear_bit(ELEVATOR_FLAG_DISABLE_WBT, &eq->flags);
 		wbt_enable_default(fq->q->disk);
 	}
-	fairlift_free(fq->core);
-	kvfree(fq->slots);
-	kfree(fq);
+	fl_queue_free(fq);
 }
 
 /* A quarter of the tags is kept for those somebody waits for: writeback alone must not take all. */
@@ -111,6 +127,7 @@ static void fl_depth_updated(struct blk_mq_hw_ctx *hctx)
 	struct fl_queue *fq = fl_queue_of(hctx->queue);
 
 	fq->async_depth = max(hctx->queue->nr_requests * 3 / 4, 1ul);
+	fq->word_tags = 1u << hctx->sched_tags->bitmap_tags.sb.shift;
 	sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);
 }
 
@@ -120,10 +137,16 @@ static int fl_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 	return 0;
 }
 
+/* How many tags a request may choose from, said as how many of each word of the pool. */
 static void fl_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
-	if (!op_is_sync(opf))
-		data->shallow_depth = READ_ONCE(fl_queue_of(data->q)->async_depth);
+	struct fl_queue *fq = fl_queue_of(data->q);
+	unsigned long tags = max(data->q->nr_requests, 1ul);
+
+	if (fl_group_has_its_share(fq))
+		data->shallow_depth = max(fq->word_tags / 8, 1u);
+	else if (!op_is_sync(opf))
+		data->shallow_depth = max(READ_ONCE(fq->async_depth) * fq->word_tags / tags, 1ul);
 }
 
 static void fl_prepare_request(struct request *rq)
@@ -195,13 +218,15 @@ static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 	bool at_head = flags & BLK_MQ_INSERT_AT_HEAD;
 	struct request *rq, *next;
 	LIST_HEAD(merged);
+	u64 now;
 
 	spin_lock_irq(&fq->lock);
+	now = blk_time_get_ns();
 	list_for_each_entry_safe(rq, next, list, queuelist) {
 		list_del_init(&rq->queuelist);
 		if (fl_place(rq) == FL_OUTSIDE && blk_mq_sched_try_insert_merge(q, rq, &merged))
 			continue;
-		fl_insert(fq, rq, at_head, ktime_get_ns());
+		fl_insert(fq, rq, at_head, now);
 	}
 	spin_unlock_irq(&fq->lock);
 
@@ -211,12 +236,18 @@ static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 	}
 }
 
+/* Is the queue being frozen, to change its elevator or its size? blk-mq runs it then, and waits until it is empty. */
+static bool fl_runs_dry(struct request_queue *q)
+{
+	return percpu_ref_is_dying(&q->q_usage_counter);
+}
+
 /* Without a look at the lock: blk-mq asks often, and asks again after every insert, completion and timer. */
 static bool fl_has_work(struct blk_mq_hw_ctx *hctx)
 {
 	struct fl_queue *fq = fl_queue_of(hctx->queue);
 
-	return READ_ONCE(fq->queued) && !READ_ONCE(fq->withheld);
+	return READ_ONCE(fq->queued) && (!READ_ONCE(fq->withheld) || fl_runs_dry(fq->q));
 }
 
 /* Requests for which there was no slot, while there are some now. */
@@ -268,9 +299,14 @@ static struct request *fl_dispatch_request(struct blk_mq_hw_ctx *hctx)
 	struct request_queue *q = hctx->queue;
 	struct fl_queue *fq = fl_queue_of(q);
 	struct request *rq;
+	u64 now;
 
 	spin_lock_irq(&fq->lock);
-	rq = fl_next(fq, ktime_get_ns());
+	now = blk_time_get_ns();
+	/* At the rate of a slow limit everybody would wait for the freeze, whatever group they are of. */
+	if (unlikely(fq->limited && fl_runs_dry(q)))
+		fairlift_open_limits(fq->core, now);
+	rq = fl_next(fq, now);
 	if (rq) {
 		fl_forget_merge(q, rq);
 		fl_set_place(rq, FL_ISSUED);
@@ -315,7 +351,7 @@ static void fl_done(struct fl_queue *fq, struct request *rq, u64 now)
 	fl_refill(fq, now);
 }
 
-/* Also called for requests that were never inserted: an empty flush. */
+/* At the time of completion, now. Also called for requests that were never inserted: an empty flush. */
 static void fl_completed_request(struct request *rq, u64 now)
 {
 	struct fl_queue *fq = fl_queue_of(rq->q);
@@ -326,7 +362,7 @@ static void fl_completed_request(struct request *rq, u64 now)
 		return;
 	spin_lock_irqsave(&fq->lock, flags);
 	if (fl_place(rq) == FL_ISSUED || fl_place(rq) == FL_TAKEN_BACK) {
-		fl_done(fq, rq, ktime_get_ns());
+		fl_done(fq, rq, now);
 		waits = fl_wake(fq);
 	}
 	spin_unlock_irqrestore(&fq->lock, flags);

@@ -42,13 +42,22 @@ static u8 fl_op(blk_opf_t opf)
 	}
 }
 
+/* Writeback is sent by whoever finds it to do: that says nothing of where the task is. Nor does what counts as the root's. */
+static u16 fl_own(struct request *rq)
+{
+	blk_opf_t opf = rq->cmd_flags;
+
+	return op_is_sync(opf) && !(opf & (REQ_META | REQ_SWAP)) && fl_sends_for_itself(rq->elv.icq) ? FAIRLIFT_OWN : 0;
+}
+
 void fl_describe_request(struct request *rq, struct fairlift_arrival *arrival)
 {
 	*arrival = (struct fairlift_arrival) {
 		.sector = blk_rq_pos(rq),
 		.sectors = blk_rq_sectors(rq),
 		.context = fl_context_of(rq->elv.icq),
-		.flags = fl_flags(rq->cmd_flags),
+		.group = fl_bio_group(rq->q, rq->bio),
+		.flags = fl_flags(rq->cmd_flags) | fl_own(rq),
 		.op = fl_op(rq->cmd_flags),
 		.ioprio = fl_ioprio(req_get_ioprio(rq)),
 	};
@@ -61,6 +70,7 @@ static void fl_describe_bio(struct fl_queue *fq, struct bio *bio, struct fairlif
 		.sector = bio->bi_iter.bi_sector,
 		.sectors = bio_sectors(bio),
 		.context = fq->bio_context,
+		.group = fl_bio_group(fq->q, bio),
 		.flags = fl_flags(bio->bi_opf),
 		.op = fl_op(bio->bi_opf),
 		.ioprio = fl_ioprio(bio_prio(bio)),
@@ -70,10 +80,14 @@ static void fl_describe_bio(struct fl_queue *fq, struct bio *bio, struct fairlif
 bool fl_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs)
 {
 	struct fl_queue *fq = fl_queue_of(q);
-	u32 context = fl_current_context(fq);
 	struct request *free = NULL;
+	u32 context;
 	bool merged;
 
+	/* Nothing to merge with: on a fast disk the common case, for which no lock is needed. */
+	if (!READ_ONCE(fq->queued))
+		return false;
+	context = fl_current_context(fq);
 	spin_lock_irq(&fq->lock);
 	fq->bio_context = context;
 	merged = blk_mq_sched_try_merge(q, bio, nr_segs, &free);
@@ -91,7 +105,7 @@ bool fl_allow_merge(struct request_queue *q, struct request *rq, struct bio *bio
 	if (fl_place(rq) != FL_QUEUED)
 		return false;
 	fl_describe_bio(fq, bio, &arrival);
-	return fairlift_allow_merge(fq->core, fl_slot(rq), &arrival, ktime_get_ns());
+	return fairlift_allow_merge(fq->core, fl_slot(rq), &arrival, blk_time_get_ns());
 }
 
 int fl_request_merge(struct request_queue *q, struct request **found, struct bio *bio)
@@ -102,7 +116,7 @@ int fl_request_merge(struct request_queue *q, struct request **found, struct bio
 	u32 slot;
 
 	fl_describe_bio(fq, bio, &arrival);
-	slot = fairlift_find_front(fq->core, &arrival, ktime_get_ns());
+	slot = fairlift_find_front(fq->core, &arrival, blk_time_get_ns());
 	if (slot >= fq->requests_max)
 		return ELEVATOR_NO_MERGE;
 	rq = fq->slots[slot];
@@ -118,7 +132,7 @@ void fl_request_merged(struct request_queue *q, struct request *rq, enum elv_mer
 
 	if (fl_place(rq) == FL_QUEUED)
 		fairlift_grew(fq->core, fl_slot(rq), type == ELEVATOR_FRONT_MERGE,
-			      blk_rq_pos(rq), blk_rq_sectors(rq), ktime_get_ns());
+			      blk_rq_pos(rq), blk_rq_sectors(rq), blk_time_get_ns());
 }
 
 /* gone was queued, or was about to be inserted. */
@@ -131,7 +145,7 @@ void fl_requests_merged(struct request_queue *q, struct request *rq, struct requ
 		return;
 	}
 	fl_forget_merge(q, gone);
-	fairlift_absorbed(fq->core, fl_slot(rq), fl_slot(gone), blk_rq_sectors(rq), ktime_get_ns());
+	fairlift_absorbed(fq->core, fl_slot(rq), fl_slot(gone), blk_rq_sectors(rq), blk_time_get_ns());
 	fq->slots[fl_slot(gone)] = NULL;
 	fl_set_place(gone, FL_OUTSIDE);
 	WRITE_ONCE(fq->queued, fq->queued - 1);
@@ -145,7 +159,7 @@ static struct request *fl_neighbour(struct request_queue *q, struct request *rq,
 
 	if (fl_place(rq) != FL_QUEUED)
 		return NULL;
-	slot = ask(fq->core, fl_slot(rq), ktime_get_ns());
+	slot = ask(fq->core, fl_slot(rq), blk_time_get_ns());
 	return slot < fq->requests_max ? fq->slots[slot] : NULL;
 }
 

@@ -12,6 +12,10 @@ unsigned int fl_contexts_max = 1024;
 module_param_named(contexts_max, fl_contexts_max, uint, 0644);
 MODULE_PARM_DESC(contexts_max, "tasks a disk's queue tells apart; more share one place (default 1024)");
 
+unsigned int fl_groups_max = 256;
+module_param_named(groups_max, fl_groups_max, uint, 0644);
+MODULE_PARM_DESC(groups_max, "cgroups a disk's queue tells apart; more count as their parents' tasks (default 256)");
+
 unsigned int fl_record;
 module_param_named(record, fl_record, uint, 0644);
 MODULE_PARM_DESC(record, "calls of the core to record per disk, from the elevator's start (default 0)");
@@ -95,6 +99,10 @@ static int __init fl_init(void)
 	int error = fl_find_cfq_version();
 	u32 i;
 
+	if (error)
+		return error;
+	/* An elevator may be selected as soon as it is registered. */
+	fl_groups_start();
 	for (i = 0; !error && i < FAIRLIFT_ELEVATORS; i++) {
 		error = fl_register(i);
 		if (error)
@@ -103,6 +111,7 @@ static int __init fl_init(void)
 	if (error) {
 		while (i--)
 			fl_unregister(i);
+		fl_groups_stop();
 		return error;
 	}
 	fl_journal_start();
@@ -116,6 +125,7 @@ static void __exit fl_exit(void)
 	fl_journal_stop();
 	for (i = FAIRLIFT_ELEVATORS; i--; )
 		fl_unregister(i);
+	fl_groups_stop();
 }
 
 module_init(fl_init);

@@ -27,6 +27,8 @@ struct fl_queue {
 	u32 profile;
 	u32 requests_max;
 	unsigned int async_depth;	/* scheduler tags async requests may take */
+	unsigned int word_tags;		/* tags in each word of the pool, of which limit_depth speaks */
+	bool limited;			/* a group has, or had, a limit */
 
 	spinlock_t lock;		/* everything below, and the core */
 	struct fairlift_core *core;
@@ -41,6 +43,7 @@ struct fl_queue {
 	/* Counters for debugfs. */
 	u64 overflowed;			/* requests that had to wait for a slot */
 	u64 vanished;			/* requests freed while queued */
+	u64 groups_in_parents;		/* cgroups for which the core had no room */
 };
 
 /* Where a request is: in rq->elv.priv[1]. Its slot + 1 is in priv[0]. */
@@ -95,6 +98,7 @@ struct request *fl_next_request(struct request_queue *q, struct request *rq);
 struct fl_icq {
 	struct io_cq icq;		/* must be first */
 	u32 context;			/* of the core; 0 after the task's exit */
+	bool is_kernel;			/* a kernel thread, which sends things for others */
 };
 
 bool fl_wants_contexts(u32 elevator);
@@ -102,7 +106,25 @@ void fl_init_icq(struct io_cq *icq);
 void fl_exit_icq(struct io_cq *icq);
 u8 fl_ioprio(unsigned short ioprio);
 u32 fl_context_of(struct io_cq *icq);
+bool fl_sends_for_itself(struct io_cq *icq);
 u32 fl_current_context(struct fl_queue *fq);
+
+/* groups.c, where the kernel has what it needs */
+#ifdef FAIRLIFT_GROUPS
+u32 fl_bio_group(struct request_queue *q, struct bio *bio);
+bool fl_group_has_its_share(struct fl_queue *fq);
+int fl_groups_enter(struct request_queue *q);
+void fl_groups_leave(struct request_queue *q);
+void fl_groups_start(void);
+void fl_groups_stop(void);
+#else
+static inline u32 fl_bio_group(struct request_queue *q, struct bio *bio) { return 0; }
+static inline bool fl_group_has_its_share(struct fl_queue *fq) { return false; }
+static inline int fl_groups_enter(struct request_queue *q) { return 0; }
+static inline void fl_groups_leave(struct request_queue *q) {}
+static inline void fl_groups_start(void) {}
+static inline void fl_groups_stop(void) {}
+#endif
 
 /* tunables.c */
 int fl_make_attributes(u32 elevator, u32 profile, struct elv_fs_entry **entries);
@@ -124,7 +146,7 @@ static inline void fl_journal_stop(void) {}
 bool fl_is_ours(struct elevator_queue *eq);
 u32 fl_elevator_number(struct elevator_type *type);
 u32 fl_profile(u32 elevator);
-extern unsigned int fl_requests_max, fl_contexts_max, fl_record;
+extern unsigned int fl_requests_max, fl_contexts_max, fl_groups_max, fl_record;
 
 /* runtime.c */
 bool fl_memory_suffices(size_t bytes);

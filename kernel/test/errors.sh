@@ -40,4 +40,44 @@ for name in $OURS; do
 done
 elevator vda none
 rmmod fairlift || fail "does not unload"
+
+# Groups: one place, for two cgroups. The second counts as its parent's own, and says so.
+cgroups=/sys/fs/cgroup
+number=$(cat /sys/block/vda/dev)
+refused_in() {
+    dmesg -c >/dev/null
+    if echo "$2" >"$cgroups/a/$1" 2>refusal; then
+        fail "$1 took '$2'"
+    fi
+    grep -q 'Invalid argument' refusal || fail "$1: not EINVAL: $(cat refusal)"
+    dmesg | grep -q -- "$1: $3" || fail "$1: the log does not say '$3' but: $(dmesg)"
+    echo "$1 < '$2': EINVAL; $(dmesg | tail -n 1)"
+}
+load groups_max=1
+elevator vda fl-cfq
+echo +io >$cgroups/cgroup.subtree_control
+mkdir $cgroups/a $cgroups/b
+refused_in io.fairlift.weight 0 "'0' is not a number from 1 to 10000"
+refused_in io.fairlift.weight "$number 10001" "'10001' is not a number from 1 to 10000"
+refused_in io.fairlift.ioprio_class best "'best' is none of: rt be idle"
+refused_in io.fairlift.max "$number rbps=0" "'rbps=0' is none of rbps=, wbps=, riops=, wiops= with 'max' or a number from 1 to"
+refused_in io.fairlift.max "$number riops=100 speed=9" "'speed=9' is none of rbps=, wbps=, riops=, wiops="
+refused_in io.fairlift.max "$number" "'$number' is not a disk, MAJ:MIN, with a value after it"
+refused_in io.fairlift.max "rbps=1000" "'rbps=1000' is not a disk, MAJ:MIN, with a value after it"
+[ -z "$(cat $cgroups/a/io.fairlift.max)" ] || fail "io.fairlift.max was changed: $(cat $cgroups/a/io.fairlift.max)"
+for group in a b; do
+    sh -c 'echo 0 >"$1/cgroup.procs" && exec fio --output=/dev/null --name=r --filename=/dev/vda --rw=randread --direct=1 --number_ios=50' - \
+        $cgroups/$group || fail "$group: fio"
+done
+grep "^$number rbytes=204800 " $cgroups/a/io.fairlift.stat || fail "a: $(cat $cgroups/a/io.fairlift.stat)"
+grep "^$number in_parent=1" $cgroups/b/io.fairlift.stat || fail "b: $(cat $cgroups/b/io.fairlift.stat)"
+grep '^groups_in_parents 1' /sys/kernel/debug/block/vda/sched/state || fail "groups_in_parents"
+echo "$number rbps=1000" >$cgroups/b/io.fairlift.max 2>refusal && fail "a limit was taken for which there is no room"
+grep 'No space left' refusal || fail "not ENOSPC: $(cat refusal)"
+dmesg | grep 'io.fairlift.max: the disk has no room for this group' || fail "no word about the room"
+elevator vda mq-deadline
+echo "$number rbps=1000" >$cgroups/a/io.fairlift.max 2>refusal && fail "a limit was taken under mq-deadline"
+echo "under mq-deadline: $(cat refusal)"
+elevator vda none
+rmmod fairlift || fail "does not unload"
 clean_log

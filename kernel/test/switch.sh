@@ -1,8 +1,8 @@
 # Loaded, selected and unloaded again and again under load, while all elevators take turns: no warning, hang, leak or lost I/O.
-# vm: -d 1G -d 512M,queues=2 -t 3000
+# vm: -d 1G -d 512M,queues=2 -t 6000
 . ./guest.sh
 
-rounds=$(long 100 3)
+rounds=$(long 100 2)
 modprobe null_blk nr_devices=0
 mkdir /sys/kernel/config 2>/dev/null
 mount -t configfs configfs /sys/kernel/config 2>/dev/null
@@ -20,9 +20,11 @@ nullb nullb1 1 1
 disks="vda vdb nullb0 nullb1"
 
 load
+# In bursts of 16, so that some of the emulated processors' time is left for the changes.
 for disk in $disks; do
     echo none >"/sys/block/$disk/queue/scheduler"
     fio --name="$disk" --filename="/dev/$disk" --rw=randrw --bsrange=512-64k --ioengine=libaio --iodepth=16 --direct=1 \
+        --thinktime=100ms --thinktime_blocks=16 \
         --numjobs=2 --runtime=100000 --time_based --size=256m --output-format=normal --thread >"fio-$disk" 2>&1 &
     pids="$pids $!"
 done
@@ -50,6 +52,7 @@ while [ "$round" -lt "$rounds" ]; do
     done
     rmmod fairlift || fail "fairlift does not unload in round $round"
     load
+    [ $((round % 10)) -ne 0 ] || echo "$round rounds"
     # The first rounds fill caches.
     [ "$round" -ne $((rounds / 4 + 1)) ] || before=$(kernel_memory)
 done

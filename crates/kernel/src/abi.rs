@@ -9,6 +9,8 @@ use core::ffi::{c_char, c_int};
 use core::fmt::Write;
 
 use fairlift_core::collections::Id;
+use fairlift_core::context::IoClass;
+use fairlift_core::group::limit::{Direction, RATE_MAX, Rates};
 use fairlift_core::tunable::Tunable;
 use fairlift_core::{Dispatch, Flags, IoPrio, Op};
 
@@ -21,6 +23,9 @@ pub const NO_SLOT: Slot = u32::MAX;
 pub const IDLE: Slot = u32::MAX - 1;
 /// [`fairlift_yield`]: to somebody unknown.
 pub const UNKNOWN: u32 = u32::MAX;
+
+/// In [`CArrival::flags`]: the context's task sent it for itself ([`Arrival::own`]).
+pub const OWN: u16 = 1 << 7;
 
 /// The elevators, by the numbers C uses.
 const ELEVATORS: &[&str] = &["noop", "deadline", "anticipatory", "cfq"];
@@ -40,6 +45,10 @@ pub struct CSetup {
     pub records_max: u32,
     /// See [`Setup::rotational`].
     pub rotational: u32,
+    /// See [`Setup::groups_max`].
+    pub groups_max: u32,
+    /// Zero: C's structure has a multiple of 8 bytes.
+    pub reserved: u32,
 }
 
 /// `struct fairlift_arrival`.
@@ -51,7 +60,9 @@ pub struct CArrival {
     pub sectors: u32,
     /// What [`fairlift_context_new`] returned; 0 for none.
     pub context: u32,
-    /// Bits in the order of the record's flag names: sync, meta, noidle, fua, preflush, readahead, nomerge.
+    /// What [`fairlift_group_new`] returned; 0 for the root.
+    pub group: u32,
+    /// Bits in the order of the record's flag names: sync, meta, noidle, fua, preflush, readahead, nomerge; then [`OWN`].
     pub flags: u16,
     /// 0 read, 1 write, 2 discard.
     pub op: u8,
@@ -59,7 +70,7 @@ pub struct CArrival {
     pub ioprio: u8,
 }
 
-const _: () = assert!(size_of::<CArrival>() == 24 && size_of::<CSetup>() == 24, "as in kernel/src/core.h");
+const _: () = assert!(size_of::<CArrival>() == 24 && size_of::<CSetup>() == 32, "as in kernel/src/core.h");
 
 fn ioprio(class_and_level: u8) -> IoPrio {
     let level = class_and_level & 7;
@@ -90,6 +101,8 @@ impl CArrival {
             sector: self.sector,
             sectors: self.sectors,
             context: self.context,
+            group: self.group,
+            own: self.flags & OWN != 0,
             ioprio: ioprio(self.ioprio),
         }
     }
@@ -103,6 +116,7 @@ fn setup(c: &CSetup) -> Option<Setup> {
         profile: profile.unwrap_or(""),
         requests_max: c.requests_max,
         contexts_max: c.contexts_max,
+        groups_max: c.groups_max,
         records_max: c.records_max,
         rotational: c.rotational != 0,
     })
@@ -313,6 +327,139 @@ pub unsafe extern "C" fn fairlift_context_exit(queue: *mut Host, context: u32, n
     unsafe { host(queue) }.context_exit(context, now);
 }
 
+/// The class of a group by the number of the ioprio class.
+fn class(number: u8) -> IoClass {
+    ioprio(number << 4).class()
+}
+
+/// [`Host::group_new`]; `class` is 1 real time, 2 best effort, 3 idle. [`UNKNOWN`] when there is no room.
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_group_new(queue: *mut Host, parent: u32, weight: u32, c: u8) -> u32 {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.group_new(parent, weight, class(c)).unwrap_or(UNKNOWN)
+}
+
+/// [`Host::group_set`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_group_set(queue: *mut Host, group: u32, weight: u32, c: u8) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.group_set(group, weight, class(c));
+}
+
+/// [`Host::group_remove`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_group_remove(queue: *mut Host, group: u32, now: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.group_remove(group, now);
+}
+
+/// [`Host::group_limit`] for both directions, reads first; 0 = no limit. Returns whether there is such a group.
+///
+/// # Safety
+/// The rule; `bytes_per_s` and `ios_per_s` point to two numbers each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_group_limit(
+    queue: *mut Host,
+    group: u32,
+    bytes_per_s: *const [u64; 2],
+    ios_per_s: *const [u64; 2],
+    now: u64,
+) -> bool {
+    // SAFETY: the rule, and the caller says that the numbers are there.
+    let (host, bytes, ios) = unsafe { (host(queue), *bytes_per_s, *ios_per_s) };
+    Direction::ALL.into_iter().enumerate().all(|(at, direction)| {
+        let rates = Rates { bytes_per_s: bytes[at], ios_per_s: ios[at] };
+        host.group_limit(group, direction, rates, now).is_some()
+    })
+}
+
+/// The largest rate [`fairlift_group_limit`] takes as it is, a second.
+#[unsafe(no_mangle)]
+pub extern "C" fn fairlift_rate_max() -> u64 {
+    RATE_MAX
+}
+
+/// [`Host::open_limits`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_open_limits(queue: *mut Host, now: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.open_limits(now);
+}
+
+/// [`Host::has_its_share`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_has_its_share(queue: *mut Host, group: u32, tags: u32) -> bool {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.has_its_share(group, tags)
+}
+
+/// `struct fairlift_group_stats`: what a group got since it was made. Arrays: reads, writes, discards.
+#[repr(C)]
+pub struct CGroupStats {
+    /// Requests done.
+    pub ios: [u64; 3],
+    /// Their sectors.
+    pub sectors: [u64; 3],
+    /// Bios and requests merged into its queued ones.
+    pub merged: u64,
+    /// Requests with the elevator now.
+    pub queued: u64,
+    /// Requests that limits hold back from it.
+    pub held: u64,
+    /// See [`GroupStats::time_ns`](fairlift_core::group::GroupStats::time_ns).
+    pub time_ns: u64,
+    /// From arrival to the device, summed over requests.
+    pub wait_ns: u64,
+    /// In the device, summed over requests.
+    pub service_ns: u64,
+    /// See [`GroupStats::idle_ns`](fairlift_core::group::GroupStats::idle_ns).
+    pub idle_ns: u64,
+    /// See [`GroupStats::dequeued`](fairlift_core::group::GroupStats::dequeued).
+    pub dequeued: u64,
+}
+
+/// [`Host::group_stats`].
+///
+/// # Safety
+/// The rule; `stats` points to a `CGroupStats`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_group_stats(queue: *mut Host, group: u32, stats: *mut CGroupStats) {
+    // SAFETY: the rule.
+    let host = unsafe { host(queue) };
+    let held = host.group_held(group) as u64;
+    let got = host.group_stats(group);
+    let total = got.total();
+    let filled = CGroupStats {
+        ios: got.io.map(|[a, s]| a.ios + s.ios),
+        sectors: got.io.map(|[a, s]| a.sectors + s.sectors),
+        merged: total.merged,
+        queued: total.queued.into(),
+        held,
+        time_ns: got.time_ns,
+        wait_ns: total.wait_ns,
+        service_ns: total.service_ns,
+        idle_ns: got.idle_ns,
+        dequeued: got.dequeued,
+    };
+    // SAFETY: the caller says that it points to a `CGroupStats`.
+    unsafe { stats.write(filled) };
+}
+
 /// [`Host::yield_to`]; `to` may be [`UNKNOWN`].
 ///
 /// # Safety
@@ -334,8 +481,12 @@ pub struct CState {
     pub requests: u32,
     /// Contexts in use, the shared one included.
     pub contexts: u32,
+    /// Groups there are, the root included.
+    pub groups: u32,
     /// Lines of the record, its header included; 0 when it is off.
     pub record_lines: u32,
+    /// Requests that limits hold back.
+    pub held: u32,
     /// Calls after the record was full.
     pub record_lost: u64,
 }
@@ -354,6 +505,8 @@ pub unsafe extern "C" fn fairlift_state(queue: *mut Host, state: *mut CState) {
         in_flight: host.in_flight(),
         requests: host.taken() as u32,
         contexts: host.contexts() as u32,
+        groups: host.groups() as u32,
+        held: host.held() as u32,
         record_lines: if recorder.is_on() { recorder.entries().len() as u32 + 1 } else { 0 },
         record_lost: recorder.lost(),
     };
@@ -423,7 +576,7 @@ pub unsafe extern "C" fn fairlift_record_line(
 fn tunable(elevator: u32, profile: u32, index: u32) -> Option<&'static Tunable> {
     let descriptor = fairlift_core::elevator::find(ELEVATORS.get(elevator as usize)?)?;
     let profile = descriptor.profiles.get(profile as usize).or(descriptor.profiles.first());
-    (descriptor.tunables)(profile.copied().unwrap_or("")).get(index as usize)
+    host::tunable_of(descriptor.name, profile.copied().unwrap_or(""), index as usize)
 }
 
 /// The name of tunable `index` of an elevator into `buffer`; its length, 0 beyond the last. Needs no lock.
@@ -479,7 +632,7 @@ pub unsafe extern "C" fn fairlift_tunable_show(
 ) -> c_int {
     // SAFETY: the rule.
     let (host, mut text) = unsafe { (host(queue), Text::new(buffer, size)) };
-    if let (Some(tunable), Some(value)) = (host.tunables().get(index as usize), host.get(index as usize)) {
+    if let Some((tunable, value)) = host.get(index as usize) {
         let _ = host::show(tunable, value, &mut text);
     }
     text.end()

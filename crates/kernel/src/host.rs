@@ -1,12 +1,16 @@
 //! One queue of the core as the module uses it.
 
 use fairlift_core::collections::Id;
+use fairlift_core::context::IoClass;
 use fairlift_core::elevator::{self, Config, Growth};
+use fairlift_core::group::limit::{Direction, Rates};
+use fairlift_core::group::{self, GroupStats, WEIGHT_DEFAULT, WEIGHT_RANGE};
 use fairlift_core::queue::ElevatorQueue;
 use fairlift_core::request::{RequestState, request};
 use fairlift_core::tunable::{SetError, Tunable, Unit};
-use fairlift_core::{Bio, ContextId, Dispatch, Flags, IoPrio, Op, RequestId};
+use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, Op, RequestId};
 
+use crate::limited::Limiter;
 use crate::record::{Answer, Call, Recorder};
 
 /// What a queue is built from.
@@ -20,6 +24,8 @@ pub struct Setup {
     pub requests_max: u32,
     /// Contexts beside the overflow one.
     pub contexts_max: u32,
+    /// Groups beside the root.
+    pub groups_max: u32,
     /// Calls to record; 0 = none.
     pub records_max: u32,
     /// Do seeks cost time?
@@ -39,6 +45,10 @@ pub struct Arrival {
     pub sectors: u32,
     /// Whose it is: what [`Host::context_new`] returned.
     pub context: u32,
+    /// Whose group it counts for: what [`Host::group_new`] returned; 0 for the root.
+    pub group: u32,
+    /// Did the context's task send it for itself? Then the context is in that group from now on.
+    pub own: bool,
     /// Its priority.
     pub ioprio: IoPrio,
 }
@@ -46,6 +56,7 @@ pub struct Arrival {
 /// A queue of the core, its clock and its recorder.
 pub struct Host {
     queue: ElevatorQueue,
+    limiter: Limiter,
     tunables: &'static [Tunable],
     recorder: Recorder,
     setup: Setup,
@@ -68,6 +79,16 @@ fn context(number: u32) -> ContextId {
     ContextId::from_index(number as usize)
 }
 
+fn group(number: u32) -> GroupId {
+    GroupId::from_index(number as usize)
+}
+
+/// Weight and class of a group; a weight out of range becomes the nearest in it.
+fn params(weight: u32, class: IoClass) -> GroupParams {
+    let weight = weight.clamp(WEIGHT_RANGE.0, WEIGHT_RANGE.1);
+    GroupParams { weight, leaf_weight: WEIGHT_DEFAULT, class }
+}
+
 impl Host {
     /// A queue; `None` when there is no such elevator. The only place that allocates.
     pub fn new(setup: Setup) -> Option<Host> {
@@ -75,14 +96,23 @@ impl Host {
         let config = Config {
             requests_max: setup.requests_max as usize,
             contexts_max: setup.contexts_max as usize + 1,
-            groups_max: 1,
+            groups_max: setup.groups_max as usize + 1,
             tick_ns: 0,
         };
         let built = (descriptor.build)(&config, setup.profile);
         let tunables = built.tunables();
         let queue =
-            ElevatorQueue::new(config.requests_max, setup.contexts_max as usize, setup.rotational, built);
-        Some(Host { queue, tunables, recorder: Recorder::new(setup.records_max as usize), setup, now: 0 })
+            ElevatorQueue::new(config.requests_max, setup.contexts_max as usize, setup.rotational, built)
+                .with_groups(setup.groups_max as usize);
+        let recorder = Recorder::new(setup.records_max as usize);
+        let limiter = Limiter::new(queue.groups().slots(), config.requests_max);
+        let mut host = Host { queue, limiter, tunables, recorder, setup, now: 0 };
+        // 2.6.34's cfq protects seeking tasks of different groups from each other only when told to; who sets weights means it.
+        if let Some(isolation) = host.queue.elevator_mut().setting("group_isolation") {
+            *isolation = u64::from(setup.groups_max > 0);
+            host.queue.elevator_mut().settings_changed();
+        }
+        Some(host)
     }
 
     /// What it was built from.
@@ -115,6 +145,11 @@ impl Host {
         self.queue.contexts().iter().count()
     }
 
+    /// Groups there are, the root included.
+    pub fn groups(&self) -> usize {
+        self.queue.groups().iter().count()
+    }
+
     #[inline]
     fn enter(&mut self, now: u64) -> u64 {
         self.now = self.now.max(now);
@@ -142,19 +177,27 @@ impl Host {
         if arrival.ioprio != self.queue.contexts()[context].ioprio && context != ContextId::OVERFLOW {
             self.queue.set_ioprio(context, arrival.ioprio, self.now);
         }
+        let group = self.queue.groups().known(group(arrival.group));
+        if arrival.own && context != ContextId::OVERFLOW && self.queue.contexts()[context].group != group {
+            self.queue.move_context(context, group, self.now);
+        }
         let mut new = request(arrival.op, arrival.flags, arrival.sector, arrival.sectors, context, self.now);
         new.ioprio = arrival.ioprio;
+        new.group = group;
         self.queue.take(new)
     }
 
-    /// A request for the elevator; `None` when all slots are taken.
+    /// A request for the elevator, which it reaches when its group's limits allow; `None` when all slots are taken.
     pub fn insert(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
         let now = self.enter(now);
         let rq = self.take(arrival);
         if let Some(rq) = rq {
-            self.queue.insert(rq, now);
+            let request = &self.queue.requests()[rq];
+            if !self.limiter.holds_back(rq, request, self.queue.groups(), now) {
+                self.queue.insert(rq, now);
+            }
         }
-        self.note(Call::Insert(*arrival), Answer::slot(rq.map(slot)));
+        self.note(Call::Insert(*arrival), Answer::number(rq.map(slot)));
         rq.map(slot)
     }
 
@@ -165,16 +208,45 @@ impl Host {
         if let Some(rq) = rq {
             self.queue.insert_head(rq);
         }
-        self.note(Call::InsertHead(*arrival), Answer::slot(rq.map(slot)));
+        self.note(Call::InsertHead(*arrival), Answer::number(rq.map(slot)));
         rq.map(slot)
     }
 
     /// The next request, or why there is none.
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
         let now = self.enter(now);
-        let answer = self.queue.dispatch(now);
+        let until = self.let_in(now);
+        let answer = match (self.queue.dispatch(now), until) {
+            (Dispatch::Idle { until: a }, Some(b)) => Dispatch::Idle { until: a.min(b) },
+            (Dispatch::Empty, Some(until)) => Dispatch::Idle { until },
+            (answer, _) => answer,
+        };
         self.note(Call::Dispatch, Answer::from(answer));
         answer
+    }
+
+    /// Those whom the limits allow reach the elevator. When to ask again, if others wait.
+    #[inline]
+    fn let_in(&mut self, now: u64) -> Option<u64> {
+        if self.limiter.count() == 0 { None } else { self.let_held_in(now) }
+    }
+
+    #[cold]
+    fn let_held_in(&mut self, now: u64) -> Option<u64> {
+        self.limiter.follow(self.queue.groups(), now);
+        let queue = &mut self.queue;
+        self.limiter.let_go(now, |rq| queue.insert(rq, now))
+    }
+
+    /// The queue has to run dry (a change of elevator): whoever waits for a limit reaches the elevator, and is charged.
+    pub fn open_limits(&mut self, now: u64) {
+        if self.limiter.count() == 0 {
+            return;
+        }
+        let now = self.enter(now);
+        let queue = &mut self.queue;
+        self.limiter.open(now, |rq| queue.insert(rq, now));
+        self.note(Call::OpenLimits, Answer::None);
     }
 
     /// The device is done with a request; its slot is free again.
@@ -223,18 +295,21 @@ impl Host {
     pub fn find_front(&mut self, bio: &Arrival, now: u64) -> Option<Slot> {
         let now = self.enter(now);
         let found = self.queue.find_front(&as_bio(bio, &self.queue), now).map(slot);
-        self.note(Call::FindFront(*bio), Answer::slot(found));
+        self.note(Call::FindFront(*bio), Answer::number(found));
         found
     }
 
     /// The module merged a bio into a request, which now covers `sectors` from `sector` on.
     pub fn grew(&mut self, slot: Slot, front: bool, sector: u64, sectors: u32, now: u64) {
         let now = self.enter(now);
-        if !matches!(self.state(slot), RequestState::Sorted | RequestState::Listed) {
+        // One that waits for a limit is held.
+        if !matches!(self.state(slot), RequestState::Sorted | RequestState::Listed | RequestState::Held) {
             return;
         }
         let growth = if front { Growth::Front } else { Growth::Back };
-        let ioprio = self.queue.requests()[id(slot)].ioprio;
+        let request = &self.queue.requests()[id(slot)];
+        let ioprio = request.ioprio;
+        self.limiter.grew(request, sectors.saturating_sub(request.sectors), now);
         self.queue.grow(id(slot), growth, (sector, sectors), ioprio, now);
         self.note(Call::Grew { slot, front, sector, sectors }, Answer::None);
     }
@@ -272,7 +347,7 @@ impl Host {
             return None;
         }
         let found = ask(&mut self.queue, id(at), now).map(slot);
-        self.note(call, Answer::slot(found));
+        self.note(call, Answer::number(found));
         found
     }
 
@@ -297,24 +372,88 @@ impl Host {
         self.note(Call::YieldTo(from, to), Answer::None);
     }
 
-    /// The elevator's tunables.
-    pub fn tunables(&self) -> &'static [Tunable] {
-        self.tunables
+    /// A new group below `parent`; `None` when there is no room for one.
+    pub fn group_new(&mut self, parent: u32, weight: u32, class: IoClass) -> Option<u32> {
+        let parent_id = self.queue.groups().known(group(parent));
+        let created = self.queue.groups_mut().create(parent_id, params(weight, class)).ok();
+        let created = created.map(|id| id.index() as u32);
+        self.note(Call::GroupNew { parent, weight, class }, Answer::number(created));
+        created
     }
 
-    /// A tunable's value as stored.
-    pub fn get(&mut self, index: usize) -> Option<u64> {
-        let name = self.tunables.get(index)?.name;
-        self.queue.elevator_mut().setting(name).map(|value| *value)
+    /// Change a group's weight and class.
+    pub fn group_set(&mut self, number: u32, weight: u32, class: IoClass) {
+        // Nothing to do for one that is gone.
+        let _ = self.queue.groups_mut().set_params(group(number), params(weight, class));
+        self.note(Call::GroupSet { group: number, weight, class }, Answer::None);
+    }
+
+    /// A group is gone; what it has queued is still served.
+    pub fn group_remove(&mut self, number: u32, now: u64) {
+        let now = self.enter(now);
+        // As above; the root stays.
+        let _ = self.queue.remove_group(group(number), now);
+        self.limiter.follow(self.queue.groups(), now);
+        self.note(Call::GroupRemove(number), Answer::None);
+    }
+
+    /// Limit what a group and those below it send; `None` when there is no such group.
+    pub fn group_limit(&mut self, number: u32, direction: Direction, rates: Rates, now: u64) -> Option<u32> {
+        let now = self.enter(now);
+        let known = self.queue.groups().known(group(number)) == group(number);
+        let answer = known.then_some(number);
+        if known {
+            self.limiter.set(group(number), direction, rates, self.queue.groups(), now);
+        }
+        self.note(Call::GroupLimit { group: number, direction, rates }, Answer::number(answer));
+        answer
+    }
+
+    /// Requests that limits hold back.
+    pub fn held(&self) -> usize {
+        self.limiter.count()
+    }
+
+    /// Of these, those of a group itself; none for a number that names no group.
+    pub fn group_held(&self, number: u32) -> usize {
+        let known = self.queue.groups().known(group(number)) == group(number);
+        if known { self.limiter.waiting(group(number)) } else { 0 }
+    }
+
+    /// Do so many of the host's `tags` lie with requests that limits hold back that this group should not take more: an eighth
+    /// of them with its own, or half of them with those of all groups?
+    pub fn has_its_share(&self, number: u32, tags: u32) -> bool {
+        let own = self.group_held(number);
+        own > 0 && (own * 8 >= tags as usize || self.held() * 2 >= tags as usize)
+    }
+
+    /// What a group got; that of the root for a number that names none.
+    pub fn group_stats(&self, number: u32) -> &GroupStats {
+        let groups = self.queue.groups();
+        groups[groups.known(group(number))].stats()
+    }
+
+    /// Tunable `index` of the elevator, or of the groups, which follow.
+    fn tunable(&self, index: usize) -> Option<&'static Tunable> {
+        tunable(self.tunables, index)
+    }
+
+    /// A tunable with its value as stored.
+    pub fn get(&mut self, index: usize) -> Option<(&'static Tunable, u64)> {
+        let tunable = self.tunable(index)?;
+        let own = self.queue.elevator_mut().setting(tunable.name).map(|value| *value);
+        Some((tunable, own.or_else(|| self.queue.groups().get(tunable.name))?))
     }
 
     /// Set a tunable to a stored value that [`parse`] returned.
     pub fn set(&mut self, index: usize, value: u64) {
-        let Some(tunable) = self.tunables.get(index) else { return };
+        let Some(tunable) = self.tunable(index) else { return };
         let elevator = self.queue.elevator_mut();
         if let Some(place) = elevator.setting(tunable.name) {
             *place = value;
             elevator.settings_changed();
+        } else {
+            self.queue.set_for_groups(tunable.name, value);
         }
         self.note(Call::Set(index as u32, value), Answer::None);
     }
@@ -330,13 +469,20 @@ fn as_bio(arrival: &Arrival, queue: &ElevatorQueue) -> Bio {
         segments: 1,
         context: queue.contexts().known(context(arrival.context)),
         ioprio: Some(arrival.ioprio),
-        group: None,
+        group: Some(group(arrival.group)),
     }
 }
 
-/// The tunables of an elevator under a profile; empty when there is no such elevator.
-pub fn tunables(elevator: &str, profile: &str) -> &'static [Tunable] {
-    elevator::find(elevator).map_or(&[], |descriptor| (descriptor.tunables)(profile))
+/// Tunable `index` of an elevator with these, or of the groups below it, which follow. How many requests there may be is
+/// the kernel's to say (`nr_requests`), for all groups together.
+fn tunable(elevators: &'static [Tunable], index: usize) -> Option<&'static Tunable> {
+    let groups = group::TUNABLES.iter().filter(|tunable| tunable.name != "nr_group_requests");
+    elevators.iter().chain(groups).nth(index)
+}
+
+/// Tunable `index` of an elevator under a profile, the groups' behind its own; `None` behind the last.
+pub fn tunable_of(elevator: &str, profile: &str, index: usize) -> Option<&'static Tunable> {
+    tunable((elevator::find(elevator)?.tunables)(profile), index)
 }
 
 /// A tunable's value as sysfs shows it.

@@ -1,12 +1,14 @@
 //! The record of a queue: every call with its time and answer, in memory taken at construction.
 //!
 //! As text a record is a line about the queue and one line per call, written by [`Display`](core::fmt::Display) and read
-//! by [`parse_call`]: `1042300 insert read sync 2048+8 ctx=1 be4 -> 3`.
+//! by [`parse_call`]: `1042300 insert read sync 2048+8 ctx=1 grp=0 be4 -> 3`.
 
 use alloc::vec::Vec;
 use core::fmt;
 
 use fairlift_core::collections::Id;
+use fairlift_core::context::IoClass;
+use fairlift_core::group::limit::{Direction, Rates};
 use fairlift_core::{Dispatch, Flags, IoPrio, Op};
 
 use crate::host::{Arrival, Slot};
@@ -30,6 +32,11 @@ pub enum Call {
     ContextNew(IoPrio),
     ContextExit(u32),
     YieldTo(u32, Option<u32>),
+    GroupNew { parent: u32, weight: u32, class: IoClass },
+    GroupSet { group: u32, weight: u32, class: IoClass },
+    GroupRemove(u32),
+    GroupLimit { group: u32, direction: Direction, rates: Rates },
+    OpenLimits,
     Set(u32, u64),
 }
 
@@ -47,9 +54,9 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// A slot, or that there is none.
-    pub fn slot(slot: Option<Slot>) -> Answer {
-        slot.map_or(Answer::None, |slot| Answer::Number(slot.into()))
+    /// A slot or another number, or that there is none.
+    pub fn number(number: Option<u32>) -> Answer {
+        number.map_or(Answer::None, |number| Answer::Number(number.into()))
     }
 }
 
@@ -128,6 +135,21 @@ pub(crate) const FLAGS: &[(&str, Flags)] = &[
     ("nomerge", Flags::NOMERGE),
 ];
 
+/// The names of classes in a record.
+const CLASSES: &[(&str, IoClass)] =
+    &[("rt", IoClass::RealTime), ("be", IoClass::BestEffort), ("idle", IoClass::Idle)];
+
+fn class_name(class: IoClass) -> &'static str {
+    CLASSES.iter().find(|(_, c)| *c == class).map_or("be", |(name, _)| name)
+}
+
+fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+    }
+}
+
 struct Prio(IoPrio);
 
 impl fmt::Display for Prio {
@@ -148,7 +170,9 @@ impl fmt::Display for Arrival {
                 write!(f, " {name}")?;
             }
         }
-        write!(f, " {}+{} ctx={} {}", self.sector, self.sectors, self.context, Prio(self.ioprio))
+        let Arrival { sector, sectors, context, group, .. } = self;
+        let own = if self.own { " own" } else { "" };
+        write!(f, "{own} {sector}+{sectors} ctx={context} grp={group} {}", Prio(self.ioprio))
     }
 }
 
@@ -173,6 +197,17 @@ impl fmt::Display for Call {
             Call::ContextExit(context) => write!(f, "context-exit {context}"),
             Call::YieldTo(from, Some(to)) => write!(f, "yield {from} {to}"),
             Call::YieldTo(from, None) => write!(f, "yield {from} -"),
+            Call::GroupNew { parent, weight, class } => {
+                write!(f, "group-new {parent} {weight} {}", class_name(*class))
+            }
+            Call::GroupSet { group, weight, class } => {
+                write!(f, "group-set {group} {weight} {}", class_name(*class))
+            }
+            Call::GroupRemove(group) => write!(f, "group-remove {group}"),
+            Call::GroupLimit { group, direction, rates: Rates { bytes_per_s, ios_per_s } } => {
+                write!(f, "group-limit {group} {} {bytes_per_s} {ios_per_s}", direction_name(*direction))
+            }
+            Call::OpenLimits => f.write_str("open-limits"),
             Call::Set(index, value) => write!(f, "set {index} {value}"),
         }
     }
@@ -239,19 +274,32 @@ impl<'a> Words<'a> {
         }
     }
 
+    fn class(&mut self) -> Option<IoClass> {
+        let name = self.word()?;
+        CLASSES.iter().find(|(n, _)| *n == name).map(|(_, class)| *class)
+    }
+
+    fn direction(&mut self) -> Option<Direction> {
+        let name = self.word()?;
+        Direction::ALL.into_iter().find(|direction| direction_name(*direction) == name)
+    }
+
     fn arrival(&mut self) -> Option<Arrival> {
         let name = self.word()?;
         let (_, op) = OPS.iter().find(|(n, _)| *n == name)?;
         let mut flags = Flags::NONE;
+        let mut own = false;
         let (sector, sectors) = loop {
             let word = self.word()?;
             match FLAGS.iter().find(|(n, _)| *n == word) {
                 Some((_, flag)) => flags.insert(*flag),
+                None if word == "own" => own = true,
                 None => break extent(word)?,
             }
         };
         let context = self.word()?.strip_prefix("ctx=")?.parse().ok()?;
-        Some(Arrival { op: *op, flags, sector, sectors, context, ioprio: self.ioprio()? })
+        let group = self.word()?.strip_prefix("grp=")?.parse().ok()?;
+        Some(Arrival { op: *op, flags, sector, sectors, context, group, own, ioprio: self.ioprio()? })
     }
 }
 
@@ -286,6 +334,19 @@ pub fn parse_call(text: &str) -> Option<Call> {
         "context-new" => Call::ContextNew(words.ioprio()?),
         "context-exit" => Call::ContextExit(words.number()?),
         "yield" => Call::YieldTo(words.number()?, words.number()),
+        "group-new" => {
+            Call::GroupNew { parent: words.number()?, weight: words.number()?, class: words.class()? }
+        }
+        "group-set" => {
+            Call::GroupSet { group: words.number()?, weight: words.number()?, class: words.class()? }
+        }
+        "group-remove" => Call::GroupRemove(words.number()?),
+        "group-limit" => {
+            let (group, direction) = (words.number()?, words.direction()?);
+            let rates = Rates { bytes_per_s: words.number()?, ios_per_s: words.number()? };
+            Call::GroupLimit { group, direction, rates }
+        }
+        "open-limits" => Call::OpenLimits,
         "set" => Call::Set(words.number()?, words.number()?),
         _ => return None,
     })

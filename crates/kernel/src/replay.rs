@@ -9,20 +9,20 @@ use crate::host::{Host, Setup};
 use crate::record::{Answer, Call, Entry, parse_entry};
 
 /// The first word of a record, with the version of its format.
-const MAGIC: &str = "fairlift-record-1";
+const MAGIC: &str = "fairlift-record-2";
 
 /// The line about a queue with which its record begins.
 pub struct Header<'a>(pub &'a Setup);
 
 impl fmt::Display for Header<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Setup { elevator, profile, requests_max, contexts_max, rotational, .. } = self.0;
+        let Setup { elevator, profile, requests_max, contexts_max, groups_max, rotational, .. } = self.0;
         let profile = if profile.is_empty() { "-" } else { profile };
         let rotational = u8::from(*rotational);
         write!(
             f,
             "{MAGIC} elevator={elevator} profile={profile} requests={requests_max} contexts={contexts_max} \
-             rotational={rotational}"
+             groups={groups_max} rotational={rotational}"
         )
     }
 }
@@ -38,6 +38,7 @@ fn parse_header(line: &str) -> Option<Setup> {
         profile: descriptor.profiles.iter().find(|p| **p == profile).copied().unwrap_or(""),
         requests_max: value("requests")?.parse().ok()?,
         contexts_max: value("contexts")?.parse().ok()?,
+        groups_max: value("groups")?.parse().ok()?,
         records_max: 0,
         rotational: value("rotational")? == "1",
     })
@@ -114,14 +115,19 @@ pub fn replay(text: &str) -> Result<Agreement, Disagreement> {
 /// Make one call.
 fn answer(host: &mut Host, now: u64, call: Call) -> Answer {
     match call {
-        Call::Insert(arrival) => return Answer::slot(host.insert(&arrival, now)),
-        Call::InsertHead(arrival) => return Answer::slot(host.insert_head(&arrival, now)),
+        Call::Insert(arrival) => return Answer::number(host.insert(&arrival, now)),
+        Call::InsertHead(arrival) => return Answer::number(host.insert_head(&arrival, now)),
         Call::Dispatch => return host.dispatch(now).into(),
         Call::AllowMerge(slot, bio) => return Answer::Flag(host.allow_merge(slot, &bio, now)),
-        Call::FindFront(bio) => return Answer::slot(host.find_front(&bio, now)),
-        Call::Former(slot) => return Answer::slot(host.former(slot, now)),
-        Call::Latter(slot) => return Answer::slot(host.latter(slot, now)),
+        Call::FindFront(bio) => return Answer::number(host.find_front(&bio, now)),
+        Call::Former(slot) => return Answer::number(host.former(slot, now)),
+        Call::Latter(slot) => return Answer::number(host.latter(slot, now)),
         Call::ContextNew(ioprio) => return Answer::Number(host.context_new(ioprio).into()),
+        Call::GroupNew { parent, weight, class } => {
+            return Answer::number(host.group_new(parent, weight, class));
+        }
+        Call::GroupSet { group, weight, class } => host.group_set(group, weight, class),
+        Call::GroupRemove(group) => host.group_remove(group, now),
         Call::Complete(slot) => host.complete(slot, now),
         Call::TakeBack(slot) => host.take_back(slot, now),
         Call::InsertAgain(slot) => host.insert_again(slot),
@@ -129,6 +135,10 @@ fn answer(host: &mut Host, now: u64, call: Call) -> Answer {
         Call::Absorbed { slot, gone, sectors } => host.absorbed(slot, gone, sectors, now),
         Call::ContextExit(context) => host.context_exit(context, now),
         Call::YieldTo(from, to) => host.yield_to(from, to, now),
+        Call::GroupLimit { group, direction, rates } => {
+            return Answer::number(host.group_limit(group, direction, rates, now));
+        }
+        Call::OpenLimits => host.open_limits(now),
         Call::Set(index, value) => host.set(index as usize, value),
     }
     Answer::None

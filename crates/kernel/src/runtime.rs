@@ -5,6 +5,8 @@ use core::ffi::{c_char, c_void};
 use core::fmt::Write;
 use core::panic::PanicInfo;
 
+use crate::memory::bytes_to_ask;
+
 unsafe extern "C" {
     /// Memory for a queue under construction: waits for it rather than fail.
     fn fairlift_shim_alloc(bytes: usize) -> *mut c_void;
@@ -16,18 +18,13 @@ unsafe extern "C" {
 
 struct KernelMemory;
 
-/// The alignment that `kvmalloc` keeps for every size.
-const ALIGNMENT: usize = 8;
-
-// SAFETY: kvmalloc's memory is aligned to 8 at least, is not handed out twice, and stays until kvfree. The core asks for no
-// larger alignment; if it ever did, the answer is null, which `alloc` reports as out of memory.
+// SAFETY: kvmalloc's memory is aligned as `bytes_to_ask` says, is not handed out twice, and stays until kvfree. For an
+// alignment it cannot have the answer is null, which `alloc` reports as out of memory.
 unsafe impl GlobalAlloc for KernelMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.align() > ALIGNMENT {
-            return core::ptr::null_mut();
-        }
+        let Some(bytes) = bytes_to_ask(layout) else { return core::ptr::null_mut() };
         // SAFETY: any size may be asked for.
-        unsafe { fairlift_shim_alloc(layout.size()) }.cast()
+        unsafe { fairlift_shim_alloc(bytes) }.cast()
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, _layout: Layout) {

@@ -5,6 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use fairlift_kernel::host::{Host, Setup};
+use fairlift_kernel::memory::bytes_to_ask;
 
 struct Counting;
 
@@ -13,7 +14,7 @@ static TAKEN: AtomicUsize = AtomicUsize::new(0);
 // SAFETY: everything is passed on to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        TAKEN.fetch_add(layout.size(), Relaxed);
+        TAKEN.fetch_add(bytes_to_ask(layout).expect("an alignment kvmalloc has"), Relaxed);
         // SAFETY: the caller's promises are the ones it asks for.
         unsafe { System.alloc(layout) }
     }
@@ -27,10 +28,23 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-fn bytes(elevator: &'static str, requests_max: u32, contexts_max: u32, records_max: u32) -> usize {
+fn bytes(
+    elevator: &'static str,
+    requests_max: u32,
+    contexts_max: u32,
+    groups_max: u32,
+    records_max: u32,
+) -> usize {
     let before = TAKEN.load(Relaxed);
-    let setup =
-        Setup { elevator, profile: "2.6.37", requests_max, contexts_max, records_max, rotational: true };
+    let setup = Setup {
+        elevator,
+        profile: "2.6.37",
+        requests_max,
+        contexts_max,
+        groups_max,
+        records_max,
+        rotational: true,
+    };
     drop(Host::new(setup).unwrap());
     TAKEN.load(Relaxed) - before
 }
@@ -44,12 +58,14 @@ fn reserved(name: &str) -> usize {
 #[test]
 fn the_module_reserves_enough() {
     for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
-        let base = bytes(elevator, 1_000, 100, 0);
-        let request = (bytes(elevator, 11_000, 100, 0) - base).div_ceil(10_000);
-        let context = (bytes(elevator, 1_000, 1_100, 0) - base).div_ceil(1_000);
-        let record = (bytes(elevator, 1_000, 100, 10_000) - base).div_ceil(10_000);
+        let base = bytes(elevator, 1_000, 100, 10, 0);
+        let request = (bytes(elevator, 11_000, 100, 10, 0) - base).div_ceil(10_000);
+        let context = (bytes(elevator, 1_000, 1_100, 10, 0) - base).div_ceil(1_000);
+        let group = (bytes(elevator, 1_000, 100, 1_010, 0) - base).div_ceil(1_000);
+        let record = (bytes(elevator, 1_000, 100, 10, 10_000) - base).div_ceil(10_000);
         assert!(request <= reserved("FL_BYTES_PER_REQUEST"), "{elevator}: {request} per request");
         assert!(context <= reserved("FL_BYTES_PER_CONTEXT"), "{elevator}: {context} per context");
+        assert!(group <= reserved("FL_BYTES_PER_GROUP"), "{elevator}: {group} per group");
         assert!(record <= reserved("FL_BYTES_PER_RECORD"), "{elevator}: {record} per record");
     }
 }

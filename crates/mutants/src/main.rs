@@ -1,6 +1,6 @@
-//! Planted bugs: each file `mutants/NAME` describes one deliberate fault of the core, as an exact piece of source and
-//! what to put in its place. `run` plants them one by one in a copy of the workspace and runs the core's tests there;
-//! a fault that no test notices *survives*, and that is an error.
+//! Planted bugs: each file `mutants/NAME` describes one deliberate fault of the core or of its side of the kernel module,
+//! as an exact piece of source and what to put in its place. `run` plants them one by one in a copy of the workspace and runs
+//! the tests of that crate there; a fault that no test notices *survives*, and that is an error.
 //!
 //! ```text
 //! breaks: which promise the fault breaks, in one line
@@ -20,12 +20,22 @@ const USAGE: &str = "usage: mutants list | mutants run [NAME...]";
 /// A mutant that keeps the tests busy for so long has been noticed too.
 const TESTS_MAX: Duration = Duration::from_secs(180);
 
+/// The crates whose faults these are; the first unless the file is in another's folder.
+const PACKAGES: [&str; 2] = ["fairlift-core", "fairlift-kernel"];
+
 struct Mutant {
     name: String,
     breaks: String,
     file: PathBuf,
     old: String,
     new: String,
+}
+
+impl Mutant {
+    /// The crate whose tests are to catch it.
+    fn package(&self) -> &'static str {
+        PACKAGES[usize::from(self.file.starts_with("crates/kernel"))]
+    }
 }
 
 fn main() -> ExitCode {
@@ -61,10 +71,12 @@ fn run(names: &[String]) -> Result<bool, String> {
     let scratch = Scratch::new().map_err(|e| format!("copying the workspace: {e}"))?;
     let started = Instant::now();
     // Without this "caught" would mean nothing.
-    match scratch.test() {
-        Verdict::Survived => {}
-        Verdict::Caught(by) => return Err(format!("the core's tests fail without any mutant: {by}")),
-        Verdict::Broken(what) => return Err(format!("the core does not build: {what}")),
+    for package in PACKAGES.iter().filter(|package| mutants.iter().any(|m| m.package() == **package)) {
+        match scratch.test(package) {
+            Verdict::Survived => {}
+            Verdict::Caught(by) => return Err(format!("{package}: tests fail without any mutant: {by}")),
+            Verdict::Broken(what) => return Err(format!("{package} does not build: {what}")),
+        }
     }
     let mut caught = 0;
     for mutant in &mutants {
@@ -129,7 +141,7 @@ impl Scratch {
         let root = target.join("mutants");
         fs::create_dir_all(&root)?;
         let root = root.canonicalize()?;
-        for entry in ["Cargo.toml", "Cargo.lock", "crates"] {
+        for entry in ["Cargo.toml", "Cargo.lock", "crates", "kernel"] {
             copy(Path::new(entry), &root.join(entry))?;
         }
         Ok(Scratch { root })
@@ -147,13 +159,13 @@ impl Scratch {
         }
         let place = |e: io::Error| format!("{}: {e}", path.display());
         fs::write(&path, text.replacen(&mutant.old, &mutant.new, 1)).map_err(place)?;
-        let verdict = self.test();
+        let verdict = self.test(mutant.package());
         fs::write(&path, text).map_err(place)?;
         Ok(verdict)
     }
 
-    fn test(&self) -> Verdict {
-        let build = self.cargo(&["test", "--no-run"]).output();
+    fn test(&self, package: &str) -> Verdict {
+        let build = self.cargo(&["test", "--no-run"], package).output();
         match build {
             Err(e) => return Verdict::Broken(e.to_string()),
             Ok(output) if !output.status.success() => {
@@ -164,8 +176,8 @@ impl Scratch {
             Ok(_) => {}
         }
         let log = self.root.join("tests.log");
-        let tests =
-            fs::File::create(&log).and_then(|out| self.cargo(&["test", "--tests"]).stdout(out).spawn());
+        let tests = fs::File::create(&log)
+            .and_then(|out| self.cargo(&["test", "--tests"], package).stdout(out).spawn());
         let Ok(mut tests) = tests else { return Verdict::Broken("the tests do not start".to_string()) };
         let started = Instant::now();
         loop {
@@ -183,10 +195,10 @@ impl Scratch {
         }
     }
 
-    /// cargo for the copied core; it stops at the first test file with a failure.
-    fn cargo(&self, args: &[&str]) -> Command {
+    /// cargo for a copied crate; it stops at the first test file with a failure.
+    fn cargo(&self, args: &[&str], package: &str) -> Command {
         let mut command = Command::new("cargo");
-        command.current_dir(&self.root).args(args).args(["--package", "fairlift-core"]);
+        command.current_dir(&self.root).args(args).args(["--package", package]);
         command.env("CARGO_TARGET_DIR", self.root.join("target")).env("RUST_BACKTRACE", "0");
         command.env("PROPTEST_FAILURE_PERSISTENCE", "off").stdin(Stdio::null()).stderr(Stdio::null());
         command

@@ -281,6 +281,21 @@ impl Groups {
         Ok(())
     }
 
+    /// The stored value of a tunable; `None` if there is none of that name.
+    pub fn get(&self, name: &str) -> Option<u64> {
+        let mut copy = self.settings;
+        copy.place(name).map(|value| *value)
+    }
+
+    /// Set a tunable to a stored value that [`Tunable::parse`](crate::tunable::Tunable::parse) returned; as
+    /// [`Groups::set`].
+    pub(crate) fn set_stored(&mut self, name: &str, value: u64) {
+        if let Some(place) = self.settings.place(name) {
+            *place = value;
+            self.fair.set_quantum(self.settings.group_slice_ns);
+        }
+    }
+
     /// Were there ever others than the root?
     #[inline]
     pub(crate) fn in_use(&self) -> bool {

@@ -103,6 +103,11 @@ impl ElevatorQueue {
         &mut self.groups
     }
 
+    /// Set a tunable of the groups to a stored value that [`Tunable::parse`](crate::tunable::Tunable::parse) returned.
+    pub fn set_for_groups(&mut self, name: &str, value: u64) {
+        self.groups.set_stored(name, value);
+    }
+
     /// The elevator.
     pub fn elevator(&self) -> &dyn Elevator {
         &*self.elevator

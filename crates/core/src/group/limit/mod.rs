@@ -132,12 +132,20 @@ impl Limits {
     /// No limits yet, for a table of `slots` groups ([`super::Groups::slots`]) of which each may have `room` bios waiting. All it
     /// will ever need is allocated here.
     pub fn new(slots: usize, room: usize) -> Limits {
-        let slots = slots.max(1);
+        Limits::with_room(slots.max(1), room, slots.max(1) * room)
+    }
+
+    /// As [`Limits::new`], but so many bios may wait in all, of whatever groups.
+    pub fn sharing(slots: usize, waiters_max: usize) -> Limits {
+        Limits::with_room(slots.max(1), waiters_max, waiters_max)
+    }
+
+    fn with_room(slots: usize, room: usize, names: usize) -> Limits {
         Limits {
             nodes: alloc::vec![Node::ROOT; slots],
             seen: 0,
             sides: [Side::new(slots), Side::new(slots)],
-            waiters: Waiters::new(slots * room),
+            waiters: Waiters::new(names),
             room,
             burst_ns: BURST_NS,
         }
@@ -157,6 +165,11 @@ impl Limits {
     /// Bios waiting at `group` and below.
     pub fn waiting(&self, group: GroupId) -> usize {
         self.sides.iter().map(|side| side.gates[group.index()].waiting as usize).sum()
+    }
+
+    /// Of these, those of `group` itself.
+    pub fn waiting_here(&self, group: GroupId) -> usize {
+        self.sides.iter().map(|side| side.gates[group.index()].fifo.len()).sum()
     }
 
     /// How many names there are for those who wait.
@@ -237,6 +250,22 @@ impl Limits {
             return self.serve(at, now).map_or(Next::Empty, Next::Go);
         }
         self.sides[at].first_timer().map_or(Next::Empty, |until| Next::Wait { until })
+    }
+
+    /// Everybody who waits goes at once and is charged: for a host that has to run dry. What they owe is paid by those who come
+    /// later. O(waiters x depth).
+    pub fn open(&mut self, now: u64, mut go: impl FnMut(WaiterId)) {
+        for at in 0..2 {
+            for index in 0..self.nodes.len() {
+                let group = GroupId::from_index(index);
+                let mut bios = self.leave_gate(at, group);
+                while let Some(waiter) = bios.pop_front(&mut self.waiters.links) {
+                    self.charge_way(group, at, self.waiters.bytes[waiter.index()], now);
+                    self.waiters.release(waiter);
+                    go(waiter);
+                }
+            }
+        }
     }
 
     /// Down from the root to the bio whose turn it is, and up again with the bill.

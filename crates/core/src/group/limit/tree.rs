@@ -128,13 +128,19 @@ impl Limits {
     /// `group` is no more; `heir`, an ancestor, takes the bios of its own.
     fn bequeath(&mut self, group: GroupId, heir: GroupId, now: u64) {
         for at in 0..2 {
-            let side = &mut self.sides[at];
-            let bios = side.take_own(&self.nodes, group);
-            for above in Ancestry::of(&self.nodes, group) {
-                side.gates[above.index()].waiting -= bios.len() as u32;
-            }
+            let bios = self.leave_gate(at, group);
             self.append(at, heir, bios, now);
         }
+    }
+
+    /// The bios of `group` itself, which wait nowhere from now on.
+    pub(super) fn leave_gate(&mut self, at: usize, group: GroupId) -> List<WaiterId> {
+        let side = &mut self.sides[at];
+        let bios = side.take_own(&self.nodes, group);
+        for above in Ancestry::of(&self.nodes, group) {
+            side.gates[above.index()].waiting -= bios.len() as u32;
+        }
+        bios
     }
 
     /// Put `bios`, which wait nowhere now, behind those of `group`.

@@ -162,3 +162,25 @@ fn the_waiting_room_has_an_end() {
     assert_eq!(next(&mut limits, SECOND), Next::Go(waiting));
     wait(limits.ask(group(1), WRITE, 512, SECOND));
 }
+
+#[test]
+fn who_is_let_go_out_of_turn_is_charged_and_leaves_nothing_behind() {
+    let mut limits = tree(&[0, 1, 1], 4);
+    limits.set(group(1), READ, ios_per_s(10), 0);
+    limits.set(group(3), READ, ios_per_s(2), 0);
+    let asked: Vec<Answer> = [1, 2, 3, 3].iter().map(|of| limits.ask(group(*of), READ, 4096, 0)).collect();
+    assert!(
+        matches!(asked[..], [Answer::Go, Answer::Wait(_), Answer::Wait(_), Answer::Wait(_)]),
+        "{asked:?}"
+    );
+    let mut gone = 0;
+    limits.open(1, |_| gone += 1);
+    assert_eq!((gone, limits.waiting(group(1)), next(&mut limits, 1)), (3, 0, Next::Empty));
+    // Group 1 paid for four of 100 ms, group 3 for two of 500 ms.
+    assert!(matches!(limits.ask(group(2), READ, 4096, 2), Answer::Wait(_)));
+    assert!(matches!(limits.ask(group(3), READ, 4096, 2), Answer::Wait(_)));
+    assert_eq!(next(&mut limits, 2), Next::Wait { until: SECOND * 4 / 10 });
+    assert!(matches!(next(&mut limits, SECOND * 4 / 10), Next::Go(_)));
+    assert_eq!(next(&mut limits, SECOND * 4 / 10), Next::Wait { until: SECOND });
+    assert!(matches!(next(&mut limits, SECOND), Next::Go(_)));
+}

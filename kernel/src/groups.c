@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Groups: a policy of the io controller. Every cgroup that has sent I/O to a
+ * disk (a blkg) is a group of that disk's core, below its parent's, with the
+ * weight and class of the cgroup's files io.fairlift.*. One for which the core
+ * has no room counts as its parent's own tasks.
+ *
+ * Locks: a blkg comes and goes under the disk's queue lock and the cgroup's
+ * lock; the core's is taken last. What a blkg_policy_data points to is there
+ * as long as it is, because it goes first when an elevator leaves.
+ */
+#include <linux/kstrtox.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "groups.h"
+
+#define FL_WEIGHT_MIN		1
+#define FL_WEIGHT_MAX		10000
+#define FL_WEIGHT_DEFAULT	100
+
+static bool fl_registered;
+
+static struct fl_cgroup *fl_cgroup_of(struct blkcg *blkcg)
+{
+	return container_of(blkcg_to_cpd(blkcg, &fl_policy), struct fl_cgroup, data);
+}
+
+/* The disk's own, else the cgroup's, else the default. Under the cgroup's lock. */
+static struct fl_entitlement fl_entitlement(struct fl_group *group)
+{
+	struct fl_cgroup *cgroup = fl_cgroup_of(group->data.blkg->blkcg);
+
+	return (struct fl_entitlement) {
+		.weight = group->set.weight ?: cgroup->set.weight ?: FL_WEIGHT_DEFAULT,
+		.class = group->set.class ?: cgroup->set.class ?: IOPRIO_CLASS_BE,
+	};
+}
+
+/* The group of a bio on q: a number, 0 for the root. */
+u32 fl_bio_group(struct request_queue *q, struct bio *bio)
+{
+	struct fl_group *group;
+
+	/* Others wait for the file system's metadata and for memory, whoever asked for it first. */
+	if (!fl_registered || !bio || !bio->bi_blkg || bio_issue_as_root_blkg(bio))
+		return 0;
+	/* The bio holds its blkg; q is not frozen, so its policy stays. */
+	if (bio->bi_blkg->q != q)
+		return 0;
+	group = fl_group_of(bio->bi_blkg);
+	return group ? READ_ONCE(group->number) : 0;
+}
+
+static struct blkcg_policy_data *fl_cgroup_alloc(gfp_t gfp)
+{
+	struct fl_cgroup *cgroup = kzalloc(sizeof(*cgroup), gfp);
+
+	return cgroup ? &cgroup->data : NULL;
+}
+
+static void fl_cgroup_free(struct blkcg_policy_data *data)
+{
+	kfree(container_of(data, struct fl_cgroup, data));
+}
+
+static struct blkg_policy_data *fl_group_alloc(struct gendisk *disk, struct blkcg *blkcg, gfp_t gfp)
+{
+	struct fl_group *group = kzalloc_node(sizeof(*group), gfp, disk->node_id);
+
+	return group ? &group->data : NULL;
+}
+
+static void fl_group_free(struct blkg_policy_data *data)
+{
+	kfree(container_of(data, struct fl_group, data));
+}
+
+/* Parents come before their children. */
+static void fl_group_online(struct blkg_policy_data *data)
+{
+	struct fl_group *group = container_of(data, struct fl_group, data);
+	struct fl_group *parent = data->blkg->parent ? fl_group_of(data->blkg->parent) : NULL;
+	struct fl_queue *fq = fl_queue_of(data->blkg->q);
+	struct fl_entitlement is = fl_entitlement(group);
+	u32 number;
+
+	group->fq = fq;
+	/* The root is there already. */
+	if (!data->blkg->parent)
+		return;
+	group->number = parent ? parent->number : 0;
+	spin_lock(&fq->lock);
+	number = fairlift_group_new(fq->core, group->number, is.weight, is.class);
+	if (number == FAIRLIFT_UNKNOWN)
+		fq->groups_in_parents++;
+	spin_unlock(&fq->lock);
+	if (number != FAIRLIFT_UNKNOWN) {
+		group->has_slot = true;
+		WRITE_ONCE(group->number, number);
+	}
+}
+
+/* The cgroup is removed, or the elevator leaves. What it still sends counts as its parent's. */
+static void fl_group_offline(struct blkg_policy_data *data)
+{
+	struct fl_group *group = container_of(data, struct fl_group, data);
+	struct fl_group *parent = data->blkg->parent ? fl_group_of(data->blkg->parent) : NULL;
+
+	if (group->has_slot) {
+		spin_lock(&group->fq->lock);
+		fairlift_group_remove(group->fq->core, group->number, ktime_get_ns());
+		spin_unlock(&group->fq->lock);
+	}
+	group->has_slot = false;
+	WRITE_ONCE(group->number, parent ? parent->number : 0);
+}
+
+/* Have the core asked again by the timer, at once: running the queue takes the disk's queue lock. Under the core's. */
+void fl_ask_again(struct fl_queue *fq)
+{
+	hrtimer_start(&fq->timer, 0, HRTIMER_MODE_ABS);
+}
+
+/* Let the core know. Under the cgroup's lock. */
+static void fl_group_apply(struct fl_group *group)
+{
+	struct fl_queue *fq = group->fq;
+	struct fl_entitlement is = fl_entitlement(group);
+
+	if (!group->has_slot)
+		return;
+	spin_lock(&fq->lock);
+	fairlift_group_set(fq->core, group->number, is.weight, is.class);
+	fl_ask_again(fq);
+	spin_unlock(&fq->lock);
+}
+
+/* The files io.fairlift.weight and io.fairlift.ioprio_class. */
+
+enum fl_file { FL_WEIGHT, FL_CLASS };
+
+static const char * const fl_classes[] = { [IOPRIO_CLASS_RT] = "rt", [IOPRIO_CLASS_BE] = "be", [IOPRIO_CLASS_IDLE] = "idle" };
+
+static u32 *fl_field(struct fl_entitlement *set, enum fl_file file)
+{
+	return file == FL_WEIGHT ? &set->weight : &set->class;
+}
+
+/* 0 for "default", where the disk may fall back to the cgroup. */
+static int fl_parse(const char *text, enum fl_file file, bool may_fall_back, u32 *value)
+{
+	int class;
+
+	if (may_fall_back && !strcmp(text, "default")) {
+		*value = 0;
+		return 0;
+	}
+	if (file == FL_WEIGHT) {
+		if (!kstrtouint(text, 10, value) && *value >= FL_WEIGHT_MIN && *value <= FL_WEIGHT_MAX)
+			return 0;
+		pr_warn_ratelimited("io.fairlift.weight: '%s' is not a number from %d to %d\n",
+				    text, FL_WEIGHT_MIN, FL_WEIGHT_MAX);
+		return -EINVAL;
+	}
+	for (class = IOPRIO_CLASS_RT; class <= IOPRIO_CLASS_IDLE; class++) {
+		if (!strcmp(text, fl_classes[class])) {
+			*value = class;
+			return 0;
+		}
+	}
+	pr_warn_ratelimited("io.fairlift.ioprio_class: '%s' is none of: rt be idle\n", text);
+	return -EINVAL;
+}
+
+/* "[default] VALUE": for all disks that have none of their own. */
+static int fl_set_default(struct blkcg *blkcg, char *text, enum fl_file file)
+{
+	struct blkcg_gq *blkg;
+	u32 value;
+	int error = fl_parse(text, file, false, &value);
+
+	if (error)
+		return error;
+	spin_lock_irq(&blkcg->lock);
+	*fl_field(&fl_cgroup_of(blkcg)->set, file) = value;
+	hlist_for_each_entry(blkg, &blkcg->blkg_list, blkcg_node) {
+		struct fl_group *group = fl_group_of(blkg);
+
+		if (group)
+			fl_group_apply(group);
+	}
+	spin_unlock_irq(&blkcg->lock);
+	return 0;
+}
+
+/* Begin with "MAJ:MIN ...": to be ended with blkg_conf_exit(), whatever comes of it. Takes the disk's queue lock. */
+int fl_find_disk(struct blkcg *blkcg, char *text, struct blkg_conf_ctx *place, const char *file)
+{
+	int error;
+
+	blkg_conf_init(place, text);
+	error = blkg_conf_prep(blkcg, &fl_policy, place);
+	if (error == -EINVAL)
+		pr_warn_ratelimited("io.fairlift.%s: '%s' is not a disk, MAJ:MIN, with a value after it\n", file, text);
+	return error;
+}
+
+/* "MAJ:MIN VALUE", or "MAJ:MIN default". */
+static int fl_set_on_disk(struct blkcg *blkcg, char *text, enum fl_file file)
+{
+	struct blkg_conf_ctx place;
+	struct fl_group *group;
+	u32 value;
+	int error;
+
+	error = fl_find_disk(blkcg, text, &place, file == FL_WEIGHT ? "weight" : "ioprio_class");
+	if (!error)
+		error = fl_parse(strim(place.body), file, true, &value);
+	group = error ? NULL : fl_group_of(place.blkg);
+	if (group) {
+		spin_lock(&blkcg->lock);
+		*fl_field(&group->set, file) = value;
+		fl_group_apply(group);
+		spin_unlock(&blkcg->lock);
+	}
+	blkg_conf_exit(&place);
+	return error;
+}
+
+static ssize_t fl_write(struct kernfs_open_file *of, char *buffer, size_t bytes, loff_t offset)
+{
+	struct blkcg *blkcg = css_to_blkcg(of_css(of));
+	enum fl_file file = of_cft(of)->private;
+	char *text = strim(buffer);
+	int error;
+
+	if (strchr(text, ':')) {
+		error = fl_set_on_disk(blkcg, text, file);
+	} else {
+		if (str_has_prefix(text, "default "))
+			text = strim(text + strlen("default "));
+		error = fl_set_default(blkcg, text, file);
+	}
+	return error ?: bytes;
+}
+
+static void fl_show_value(struct seq_file *m, u32 value, enum fl_file file)
+{
+	if (file == FL_WEIGHT)
+		seq_printf(m, "%u\n", value);
+	else
+		seq_printf(m, "%s\n", fl_classes[value]);
+}
+
+void fl_show_disk(struct seq_file *m, struct blkcg_gq *blkg)
+{
+	seq_printf(m, "%d:%d ", blkg->q->disk->major, blkg->q->disk->first_minor);
+}
+
+static u64 fl_show_on_disk(struct seq_file *m, struct blkg_policy_data *data, int file)
+{
+	struct fl_group *group = container_of(data, struct fl_group, data);
+	u32 value = data && data->blkg->q->disk ? *fl_field(&group->set, file) : 0;
+
+	if (value) {
+		fl_show_disk(m, data->blkg);
+		fl_show_value(m, value, file);
+	}
+	return 0;
+}
+
+static int fl_show(struct seq_file *m, void *unused)
+{
+	struct blkcg *blkcg = css_to_blkcg(seq_css(m));
+	enum fl_file file = seq_cft(m)->private;
+	u32 value = *fl_field(&fl_cgroup_of(blkcg)->set, file);
+
+	seq_puts(m, "default ");
+	fl_show_value(m, value ?: file == FL_WEIGHT ? FL_WEIGHT_DEFAULT : IOPRIO_CLASS_BE, file);
+	blkcg_print_blkgs(m, blkcg, fl_show_on_disk, &fl_policy, file, false);
+	return 0;
+}
+
+/* The file io.fairlift.stat. */
+
+static u64 fl_show_stat_on_disk(struct seq_file *m, struct blkg_policy_data *data, int unused)
+{
+	struct fl_group *group = container_of(data, struct fl_group, data);
+	struct fairlift_group_stats got;
+
+	if (!data || !data->blkg->q->disk)
+		return 0;
+	fl_show_disk(m, data->blkg);
+	if (data->blkg->parent && !group->has_slot) {
+		seq_puts(m, "in_parent=1\n");
+		return 0;
+	}
+	spin_lock(&group->fq->lock);
+	fairlift_group_stats(group->fq->core, group->number, &got);
+	spin_unlock(&group->fq->lock);
+	seq_printf(m, "rbytes=%llu wbytes=%llu rios=%llu wios=%llu dbytes=%llu dios=%llu",
+		   got.sectors[0] << SECTOR_SHIFT, got.sectors[1] << SECTOR_SHIFT, got.ios[0], got.ios[1],
+		   got.sectors[2] << SECTOR_SHIFT, got.ios[2]);
+	seq_printf(m, " merged=%llu queued=%llu held=%llu time_usec=%llu wait_usec=%llu service_usec=%llu idle_usec=%llu dequeued=%llu\n",
+		   got.merged, got.queued, got.held, div_u64(got.time_ns, NSEC_PER_USEC), div_u64(got.wait_ns, NSEC_PER_USEC),
+		   div_u64(got.service_ns, NSEC_PER_USEC), div_u64(got.idle_ns, NSEC_PER_USEC), got.dequeued);
+	return 0;
+}
+
+static int fl_show_stat(struct seq_file *m, void *unused)
+{
+	blkcg_print_blkgs(m, css_to_blkcg(seq_css(m)), fl_show_stat_on_disk, &fl_policy, 0, false);
+	return 0;
+}
+
+static struct cftype fl_files[] = {
+	{
+		.name = "fairlift.weight",
+		.flags = CFTYPE_NOT_ON_ROOT,
+		.private = FL_WEIGHT,
+		.seq_show = fl_show,
+		.write = fl_write,
+	},
+	{
+		.name = "fairlift.ioprio_class",
+		.flags = CFTYPE_NOT_ON_ROOT,
+		.private = FL_CLASS,
+		.seq_show = fl_show,
+		.write = fl_write,
+	},
+	{
+		.name = "fairlift.max",
+		.flags = CFTYPE_NOT_ON_ROOT,
+		.seq_show = fl_max_show,
+		.write = fl_max_write,
+	},
+	{
+		.name = "fairlift.stat",
+		.seq_show = fl_show_stat,
+	},
+	{},
+};
+
+struct blkcg_policy fl_policy = {
+	.dfl_cftypes	= fl_files,
+	.cpd_alloc_fn	= fl_cgroup_alloc,
+	.cpd_free_fn	= fl_cgroup_free,
+	.pd_alloc_fn	= fl_group_alloc,
+	.pd_free_fn	= fl_group_free,
+	.pd_online_fn	= fl_group_online,
+	.pd_offline_fn	= fl_group_offline,
+};
+
+/* The queue has our elevator: its cgroups become groups of its core. */
+int fl_groups_enter(struct request_queue *q)
+{
+	return fl_registered ? blkcg_activate_policy(q->disk, &fl_policy) : 0;
+}
+
+void fl_groups_leave(struct request_queue *q)
+{
+	if (fl_registered)
+		blkcg_deactivate_policy(q->disk, &fl_policy);
+}
+
+void fl_groups_start(void)
+{
+	int error = blkcg_policy_register(&fl_policy);
+
+	fl_registered = !error;
+	if (error)
+		pr_warn("fairlift: the io controller has no place for another policy (error %d): no groups\n", error);
+}
+
+void fl_groups_stop(void)
+{
+	if (fl_registered)
+		blkcg_policy_unregister(&fl_policy);
+}
