@@ -7,7 +7,7 @@ use fairlift_sim::scenario::Scenario;
 use fairlift_sim::stats::Latency;
 
 use crate::chart::{Axis, Chart, DrawError, Line, Scale, united};
-use crate::{shares, unit};
+use crate::{groups, shares, unit};
 
 /// Points a latency curve is thinned to; more would not be seen.
 const POINTS_MAX: usize = 400;
@@ -52,7 +52,7 @@ impl Figure {
 /// Jobs with figures in a case; a page of thousands would help nobody. Those that moved most are shown.
 pub(crate) const JOBS_MAX: usize = 8;
 
-/// All figures, case by case: latency, bandwidth and share of the device of every job, then the device.
+/// All figures, case by case: latency, bandwidth and share of the device of every job, then shares of groups, then the device.
 pub fn figures(scenario: &Scenario, runs: &[Vec<RunResult>]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (case, runs) in runs.iter().enumerate() {
@@ -65,6 +65,7 @@ pub fn figures(scenario: &Scenario, runs: &[Vec<RunResult>]) -> Vec<Figure> {
         for program in runs.first().into_iter().flat_map(|run| &run.programs).take(JOBS_MAX) {
             figures.extend(shares::share(case, label, &program.name, runs));
         }
+        figures.extend(groups::shares(case, label, runs));
         figures.extend(shares::busy(case, label, runs));
     }
     figures
@@ -104,6 +105,7 @@ fn latency(case: usize, label: &str, job: &str, columns: &Columns) -> Option<Fig
             label: scheduler.clone(),
             points: tail(&result.clat()),
             colour: *colour,
+            dashed: false,
         })
         .collect();
     if lines.is_empty() {
@@ -163,6 +165,7 @@ fn bandwidth(case: usize, label: &str, job: &str, columns: &Columns) -> Option<F
             label: scheduler.clone(),
             points: rate(result).map(|(s, rate)| (s, rate / unit)).collect(),
             colour: *colour,
+            dashed: false,
         })
         .filter(|line| line.points.len() > 1)
         .collect();

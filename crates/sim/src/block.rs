@@ -83,7 +83,7 @@ pub(crate) enum Taken {
 pub struct BlockStats {
     /// Requests completed, per op: read, write, discard, flush.
     pub requests: [u64; 4],
-    /// Bios submitted.
+    /// Bios submitted. A flush is none where the device has nothing to flush and the queue is empty: it is done at once.
     pub bios: u64,
     /// Bios that joined a request.
     pub merged: u64,
@@ -264,7 +264,12 @@ impl BlockLayer {
     }
 
     pub(crate) fn start_anatomy(&mut self) {
-        self.recorder = Some(Box::new(Recorder::new()));
+        let mut recorder = Recorder::new();
+        if let Some(meter) = &mut self.meter {
+            recorder.use_groups(meter.groups());
+            meter.record_over_time();
+        }
+        self.recorder = Some(Box::new(recorder));
     }
 
     pub(crate) fn take_anatomy(&mut self, now: u64) -> Option<Anatomy> {
@@ -666,7 +671,8 @@ impl BlockLayer {
         let request = self.queue.requests()[rq];
         self.trace_request(TraceKind::Completed, &request, now);
         if let Some(recorder) = &mut self.recorder {
-            recorder.completed(rq, &request, self.task_of[request.context.index()], now);
+            let group = self.meter.as_ref().map_or(Cgroup::ROOT, |meter| meter.group_of(rq, &request));
+            recorder.completed(rq, &request, self.task_of[request.context.index()], group, now);
         }
         let busy = now - self.charged_until.min(now);
         self.charged_until = now;

@@ -122,6 +122,7 @@ impl Machine {
         self.wake(task);
         if let Some(recorder) = self.block.recorder() {
             recorder.named(task, &self.tasks[task.0].name);
+            recorder.belongs(task, cgroup);
         }
         task
     }
@@ -206,7 +207,11 @@ impl Machine {
             (figures.dirtied_bytes, figures.written_bytes) = cache.bytes_of(group);
             figures
         };
-        results(tree, own, now - meter.since_ns())
+        let mut results = results(tree, own, now - meter.since_ns());
+        for (result, over_time) in results.iter_mut().zip(meter.over_time(now)) {
+            result.over_time = Some(over_time);
+        }
+        results
     }
 
     /// Who submits a bio, for `cgroup` or for its own group.
