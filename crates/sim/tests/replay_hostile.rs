@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use fairlift_sim::device::DeviceSpec;
 use fairlift_sim::device::rng::Rng;
-use fairlift_sim::group::GroupTree;
 use fairlift_sim::kernel::{Filesystem, Memory, version};
 use fairlift_sim::lab::{Replaying, Setup, run_with};
 use fairlift_sim::program::replay::{Loader, Replay, Timing};
@@ -84,7 +83,7 @@ fn replayed(replay: &Arc<Replay>, timing: Timing, scheduler: &str) -> RunResult 
         filesystem: Filesystem::Raw,
         jobs: &[],
         programs: &[],
-        groups: &GroupTree::default(),
+        groups: &replay.groups(),
         warmup_ns: None,
         seed: 1,
         runtime_ns: None,
@@ -107,7 +106,7 @@ fn ended(run: &RunResult) -> u64 {
 fn whatever_can_be_read_is_done_once() {
     let mut rng = Rng::new(6);
     let mut rounds = 0;
-    for round in 0..400 {
+    for round in 0..2000 {
         let bytes = damage(SEEDS[round % SEEDS.len()], &mut rng);
         let shown = String::from_utf8_lossy(&bytes).into_owned();
         let Some(replay) = load(bytes).filter(|replay| replay.ios > 0) else { continue };
@@ -125,5 +124,5 @@ fn whatever_can_be_read_is_done_once() {
         }
         rounds += 1;
     }
-    assert!(rounds > 200, "{rounds} of 400 could be read");
+    assert!(rounds > 1000, "{rounds} of 2000 could be read");
 }
