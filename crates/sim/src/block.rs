@@ -11,7 +11,7 @@ use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, Reque
 
 use crate::anatomy::{Anatomy, Cause, Recorder, is_plugged};
 use crate::device::{Command, Completion, Device};
-use crate::engine::{OpId, TaskId};
+use crate::engine::{OpId, TaskId, earlier};
 use crate::group::{Cgroup, GroupTree, Meter};
 use crate::kernel::controller::seat::{Entry, Seat, Seated};
 use crate::kernel::controller::{Controller, Ticket};
@@ -644,7 +644,7 @@ impl BlockLayer {
 
     pub(crate) fn next_event(&self) -> Option<u64> {
         let controller = self.seat.as_ref().and_then(Seat::next_event);
-        [self.device.next_event(), self.timer, controller].into_iter().flatten().min()
+        earlier(earlier(self.device.next_event(), self.timer), controller)
     }
 
     /// Let the device work up to `now` and take what it finished.
@@ -713,15 +713,24 @@ impl BlockLayer {
 
     /// Let those in whom the limits of the queue's groups allow; when to do it again.
     fn let_in(&mut self, now: u64) -> Option<u64> {
-        let mut entered = std::mem::take(&mut self.entered);
+        let entered = &mut self.entered;
         let until = self.queue.let_in(now, |bio, answer| entered.push((*bio, answer)));
-        self.entered = entered;
         self.book_entered(now);
         until
     }
 
     /// Count the bios that were let in.
     fn book_entered(&mut self, now: u64) {
+        if !self.entered.is_empty() {
+            self.book_each(now);
+        }
+        if self.queue.take_room() {
+            self.woken.extend(self.crowded.drain(..));
+        }
+    }
+
+    #[cold]
+    fn book_each(&mut self, now: u64) {
         let mut entered = std::mem::take(&mut self.entered);
         for (bio, answer) in entered.drain(..) {
             let (op, cgroup) = match (&self.seat, ticket_of(bio.cookie)) {
@@ -741,9 +750,6 @@ impl BlockLayer {
             }
         }
         self.entered = entered;
-        if self.queue.take_room() {
-            self.woken.extend(self.crowded.drain(..));
-        }
     }
 
     /// Let those try again who wait for the slots freed since the last call.

@@ -267,7 +267,7 @@ impl Machine {
 
     fn next_event(&self) -> Option<u64> {
         let timer = self.timers.peek().map(|Reverse((at, ..))| *at);
-        [timer, self.block.next_event()].into_iter().flatten().min()
+        earlier(timer, self.block.next_event())
     }
 
     fn advance_to(&mut self, at: u64) {
@@ -282,6 +282,15 @@ impl Machine {
             self.timers.pop();
             self.wake(task);
         }
+    }
+}
+
+/// The earlier of two times, if there is one.
+#[inline]
+pub(crate) fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
     }
 }
 

@@ -41,8 +41,8 @@ struct Process {
 
 /// Read the trace, replay it everywhere, print what came of it.
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
-    let output = Output::open(arguments.output.as_deref())?;
-    let view = View::open(&arguments.view)?;
+    let output = Output::open(arguments.results.output.as_deref())?;
+    let view = View::open(&arguments.results.view)?;
     let mut scenario = input::blank(&arguments.trace, Vec::new())?;
     if let Some(name) = &arguments.kernel {
         scenario.rules = input::kernel(name)?.clone();
@@ -94,7 +94,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     view.prepare(&mut scenario);
     let mut runs = crate::simulate(&scenario, arguments.threads, arguments.record.as_deref())?;
     view.write(&scenario, &mut runs, arguments.explain)?;
-    let text = match arguments.output_format {
+    let text = match arguments.results.output_format {
         Format::Table => with_notes(&table::table(&scenario, &runs, output.style()), &notes, output.style()),
         Format::Json => json::replay(&scenario, &runs, &about(arguments, &trace, format, notes)),
         Format::Csv => {

@@ -4,9 +4,11 @@
 //! when it arrived, and how long after the last completion (or after the I/O before, if none lay between) that was.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use fairlift_core::{IoPrio, Op};
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use fairlift_trace::{Action, Device, Event, Facts, Flags, Names, Step, Text, Tracker};
 
 use super::groups;
@@ -81,8 +83,8 @@ pub struct Loader {
     /// Whose each bio is that the tracker follows.
     open: OpenBios,
     /// Flushes carry no sectors: the first that is done is the oldest of its device.
-    flushes: HashMap<u32, VecDeque<usize>>,
-    plugged: HashSet<u32>,
+    flushes: FxHashMap<u32, VecDeque<usize>>,
+    plugged: FxHashSet<u32>,
     stamps: WholeSeconds,
 }
 
@@ -90,9 +92,9 @@ pub struct Loader {
 #[derive(Debug, Default)]
 struct Arrivals {
     processes: Vec<Building>,
-    by_key: HashMap<Key, usize>,
+    by_key: FxHashMap<Key, usize>,
     devices: Vec<TracedDevice<Device>>,
-    by_device: HashMap<Device, u32>,
+    by_device: FxHashMap<Device, u32>,
     /// The devices to replay, by name or `major:minor`; empty: all.
     only: Vec<String>,
     /// Which devices were seen, chosen or not.
@@ -109,8 +111,8 @@ impl Loader {
             tracker: Tracker::new(OPEN_MAX),
             arrivals: Arrivals { only, ..Arrivals::default() },
             open: OpenBios::default(),
-            flushes: HashMap::new(),
-            plugged: HashSet::new(),
+            flushes: FxHashMap::default(),
+            plugged: FxHashSet::default(),
             stamps: WholeSeconds::default(),
         }
     }
@@ -181,7 +183,7 @@ impl Loader {
         let is_coarse = self.facts.resolution_ns >= 1_000_000_000;
         arrivals.found.spread = self.stamps.finish(is_coarse, &mut |arrival| _ = arrivals.add(&arrival));
         let Arrivals { processes, devices, found, is_chosen, .. } = self.arrivals;
-        let traced = with_groups(processes, &devices, &found, names);
+        let traced = with_groups(processes, &devices, &found, self.facts, names);
         let name_of = |device| device_name(device, names).unwrap_or_default();
         let devices: Vec<TracedDevice<String>> = devices
             .into_iter()
@@ -206,9 +208,10 @@ fn with_groups(
     processes: Vec<Building>,
     devices: &[TracedDevice<Device>],
     found: &Found,
+    facts: Facts,
     names: &Names,
 ) -> Vec<Traced> {
-    let by_volume = found.with_pid == 0 && found.with_cgroup == 0 && devices.len() > 1;
+    let by_volume = facts.volumes && found.with_pid == 0 && found.with_cgroup == 0 && devices.len() > 1;
     let group = |group: Group| match group {
         Group::Cgroup(id) => groups::of_cgroup(id),
         Group::Volume(device) if by_volume => {
