@@ -11,14 +11,19 @@ use crate::shares::{POINTS_MAX, percent};
 
 /// A figure for each group but the root; at most [`JOBS_MAX`], of those that had most of the device.
 pub(crate) fn shares(case: usize, label: &str, runs: &[RunResult]) -> Vec<Figure> {
+    let histories: Vec<Vec<Interval<'_>>> = runs.iter().map(|run| history(&run.groups, run.duration_ns)).collect();
+    shown(runs).into_iter().filter_map(|group| share(case, label, group, runs, &histories)).collect()
+}
+
+/// The groups that are shown, by their places.
+pub(crate) fn shown(runs: &[RunResult]) -> Vec<usize> {
     let count = runs.first().map_or(0, |run| run.groups.len());
     let used = |group: usize| runs.iter().filter_map(|r| r.groups.get(group)).map(|g| g.all.device_time_ns).max();
     let mut kept: Vec<usize> = (1..count).filter(|group| used(*group) > Some(0)).collect();
     kept.sort_by_key(|group| std::cmp::Reverse(used(*group)));
     kept.truncate(JOBS_MAX);
     kept.sort_unstable();
-    let histories: Vec<Vec<Interval<'_>>> = runs.iter().map(|run| history(&run.groups, run.duration_ns)).collect();
-    kept.into_iter().filter_map(|group| share(case, label, group, runs, &histories)).collect()
+    kept
 }
 
 fn share(
