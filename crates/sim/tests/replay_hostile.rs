@@ -126,3 +126,15 @@ fn whatever_can_be_read_is_done_once() {
     }
     assert!(rounds > 1000, "{rounds} of 2000 could be read");
 }
+
+/// A run took memory for every half second of it once: a trace with a fault in a time stamp lasts for as long as that says.
+#[test]
+fn a_trace_that_rests_for_centuries_is_replayed() {
+    let late = u64::MAX / 1000 - 1000;
+    let text = format!("time_us,sector,bytes,op\n0,0,4096,read\n{late},8,4096,write\n");
+    let replay = Arc::new(load(text.into_bytes()).expect("a trace"));
+    for timing in [Timing::Open, Timing::Closed, Timing::Asap, Timing::Scaled(2_000_000)] {
+        let run = replayed(&replay, timing, "cfq");
+        assert_eq!(ended(&run), 2, "{timing}");
+    }
+}

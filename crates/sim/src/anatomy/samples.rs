@@ -23,7 +23,7 @@ impl<Of: Ord> OverTime<Of> {
 
     /// From `start_ns` to `end_ns` the time went to `of`.
     pub(crate) fn add(&mut self, of: Of, start_ns: u64, end_ns: u64) {
-        while end_ns > self.interval_ns * INTERVALS_MAX as u64 {
+        while end_ns > self.interval_ns.saturating_mul(INTERVALS_MAX as u64) {
             self.halve();
         }
         let interval_ns = self.interval_ns;
@@ -35,7 +35,7 @@ impl<Of: Ord> OverTime<Of> {
         let first = (start_ns / interval_ns) as usize;
         for (number, sample) in samples.iter_mut().enumerate().skip(first) {
             let from_ns = number as u64 * interval_ns;
-            *sample += end_ns.min(from_ns + interval_ns).saturating_sub(start_ns.max(from_ns));
+            *sample += end_ns.min(from_ns.saturating_add(interval_ns)).saturating_sub(start_ns.max(from_ns));
         }
     }
 
@@ -63,5 +63,12 @@ mod tests {
         assert_eq!(over.parts[&Cause::Flush].iter().sum::<u64>(), 1_750_001);
         assert_eq!(over.parts[&Cause::Flush][0], 1_750_000);
         assert_eq!(over.parts[&Cause::Flush].last(), Some(&1));
+    }
+    #[test]
+    fn a_run_may_last_for_centuries() {
+        let mut over = OverTime::new();
+        over.add(Cause::Flush, u64::MAX - 10, u64::MAX);
+        assert!(over.parts[&Cause::Flush].len() <= INTERVALS_MAX);
+        assert_eq!(over.parts[&Cause::Flush].iter().sum::<u64>(), 10);
     }
 }
