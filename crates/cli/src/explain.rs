@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use fairlift_sim::anatomy::{
-    Anatomy, CallPart, Calls, Cause, RequestStory, Share, TaskId, TaskTimes, Whom,
-};
+use fairlift_sim::anatomy::{Anatomy, CallPart, Calls, Cause, RequestStory, Share, TaskId, TaskTimes, Whom};
 use fairlift_sim::group::GroupResult;
 use fairlift_sim::result::RunResult;
 

@@ -79,7 +79,9 @@ fn groups_have_their_share_beside_what_is_due_to_their_weight() {
     }
     assert!(folder.path().join("figures/share-group-vms_heavy.svg").is_file());
     folder.run("compare groups.fio --scheduler cfq --output-format json --output plain.json").ok();
-    folder.run("compare groups.fio --scheduler cfq --output-format json --output told.json --report page.html").ok();
+    folder
+        .run("compare groups.fio --scheduler cfq --output-format json --output told.json --report page.html")
+        .ok();
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     assert_eq!(read("plain.json"), read("told.json"), "recording changes nothing");
 }

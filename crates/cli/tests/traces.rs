@@ -201,8 +201,10 @@ fn volumes_are_groups_that_share_by_weight() {
 #[test]
 fn a_replay_tells_what_groups_got_and_waited_for() {
     let folder = Folder::new().with("v.csv", volumes());
-    let text = folder.run("replay v.csv --timing asap --scheduler cfq --set group./db.weight=500 --explain").ok();
-    for words in ["/db (weight 500)", "/logs (weight 100)", "requests of group", "2 volumes: each is a group"] {
+    let text =
+        folder.run("replay v.csv --timing asap --scheduler cfq --set group./db.weight=500 --explain").ok();
+    for words in ["/db (weight 500)", "/logs (weight 100)", "requests of group", "2 volumes: each is a group"]
+    {
         assert!(text.contains(words), "no '{words}' in\n{text}");
     }
     let complaint = folder.run("replay v.csv --set group./dv.weight=5").complaint();
@@ -210,7 +212,9 @@ fn a_replay_tells_what_groups_got_and_waited_for() {
     let json = folder.run("replay v.csv --timing asap --scheduler cfq --explain --output-format json").ok();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let run = &json["runs"][0];
-    for (group, told) in run["groups"].as_array().unwrap().iter().zip(run["explain"]["groups"].as_array().unwrap()) {
+    for (group, told) in
+        run["groups"].as_array().unwrap().iter().zip(run["explain"]["groups"].as_array().unwrap())
+    {
         assert_eq!(told["requests"], group["own"]["read_requests"], "{}", group["path"]);
         let causes = told["request_causes"].as_array().unwrap().iter();
         assert_eq!(told["request_ns"].as_u64(), Some(causes.map(|c| c["ns"].as_u64().unwrap()).sum()));
@@ -235,7 +239,13 @@ fn control_groups_of_a_blktrace_are_groups_and_processes_in_them_contexts() {
     assert_eq!(groups, wanted.map(|(pid, group)| (pid, group.map(str::to_owned))));
     let rows = json["runs"][0]["groups"].as_array().unwrap().iter();
     let rows: Vec<_> = rows
-        .map(|g| (text(g, "path").unwrap(), g["own"]["read_requests"].as_u64(), g["own"]["write_requests"].as_u64()))
+        .map(|g| {
+            (
+                text(g, "path").unwrap(),
+                g["own"]["read_requests"].as_u64(),
+                g["own"]["write_requests"].as_u64(),
+            )
+        })
         .collect();
     let row = |path: &str, reads, writes| (path.to_owned(), Some(reads), Some(writes));
     assert_eq!(rows, [row("/", 1, 0), row("/cgroup-4711", 1, 1), row("/cgroup-512", 1, 0)]);

@@ -11,14 +11,16 @@ use crate::shares::{POINTS_MAX, percent};
 
 /// A figure for each group but the root; at most [`JOBS_MAX`], of those that had most of the device.
 pub(crate) fn shares(case: usize, label: &str, runs: &[RunResult]) -> Vec<Figure> {
-    let histories: Vec<Vec<Interval<'_>>> = runs.iter().map(|run| history(&run.groups, run.duration_ns)).collect();
+    let histories: Vec<Vec<Interval<'_>>> =
+        runs.iter().map(|run| history(&run.groups, run.duration_ns)).collect();
     shown(runs).into_iter().filter_map(|group| share(case, label, group, runs, &histories)).collect()
 }
 
 /// The groups that are shown, by their places.
 pub(crate) fn shown(runs: &[RunResult]) -> Vec<usize> {
     let count = runs.first().map_or(0, |run| run.groups.len());
-    let used = |group: usize| runs.iter().filter_map(|r| r.groups.get(group)).map(|g| g.all.device_time_ns).max();
+    let used =
+        |group: usize| runs.iter().filter_map(|r| r.groups.get(group)).map(|g| g.all.device_time_ns).max();
     let mut kept: Vec<usize> = (1..count).filter(|group| used(*group) > Some(0)).collect();
     kept.sort_by_key(|group| std::cmp::Reverse(used(*group)));
     kept.truncate(JOBS_MAX);
@@ -99,7 +101,8 @@ struct Interval<'a> {
 
 /// The run in at most [`POINTS_MAX`] intervals; none if nothing was recorded.
 fn history(groups: &[GroupResult], duration_ns: u64) -> Vec<Interval<'_>> {
-    let over_time: Option<Vec<&GroupOverTime>> = groups.iter().map(|group| group.over_time.as_ref()).collect();
+    let over_time: Option<Vec<&GroupOverTime>> =
+        groups.iter().map(|group| group.over_time.as_ref()).collect();
     let Some(over_time) = over_time.filter(|all| !all.is_empty()) else { return Vec::new() };
     let count = duration_ns.div_ceil(over_time[0].interval_ns) as usize;
     let step = count.div_ceil(POINTS_MAX).max(1);
@@ -142,9 +145,11 @@ impl Interval<'_> {
     /// Of what its parent has; the root has everything.
     fn due_of_parent(&self, group: usize) -> f64 {
         let Some(parent) = self.groups[group].parent else { return 1.0 };
-        let siblings = (0..self.groups.len()).filter(|i| self.groups[*i].parent == Some(parent) && self.asks[*i]);
+        let siblings =
+            (0..self.groups.len()).filter(|i| self.groups[*i].parent == Some(parent) && self.asks[*i]);
         let of = |i: usize| (rank(self.groups[i].class), self.groups[i].weight.unwrap_or(0));
-        let own_tasks = self.asks_itself[parent].then(|| (rank(GroupClass::Be), self.groups[parent].leaf_weight));
+        let own_tasks =
+            self.asks_itself[parent].then(|| (rank(GroupClass::Be), self.groups[parent].leaf_weight));
         let asking: Vec<(u8, u32)> = siblings.map(of).chain(own_tasks).collect();
         let (class, weight) = of(group);
         if asking.iter().any(|(other, _)| *other < class) {
@@ -203,7 +208,11 @@ mod tests {
         let history = history(&groups, 2_000_000_000);
         assert_eq!(history[0].due(1), 300.0 / 500.0, "beside /b and the root's own tasks");
         assert_eq!(history[0].due(3), 0.6 * (100.0 / 300.0));
-        assert_eq!([history[1].due(1), history[1].due(2)], [1.0, 0.0], "/b had work for a tenth of the second second");
+        assert_eq!(
+            [history[1].due(1), history[1].due(2)],
+            [1.0, 0.0],
+            "/b had work for a tenth of the second second"
+        );
         assert_eq!(history[1].due(4), 200.0 / 300.0);
     }
 

@@ -71,7 +71,8 @@ mod tests {
     #[test]
     fn a_rest_of_centuries_takes_no_memory() {
         let mut samples = Samples::default();
-        for (at_ns, bytes) in [(0, 1), (SAMPLE_NS - 1, 2), (u64::MAX, 4), (SAMPLE_NS, 8), (3 * SAMPLE_NS, 16)] {
+        for (at_ns, bytes) in [(0, 1), (SAMPLE_NS - 1, 2), (u64::MAX, 4), (SAMPLE_NS, 8), (3 * SAMPLE_NS, 16)]
+        {
             samples.add(at_ns, one(bytes));
         }
         let bytes: Vec<_> = samples.iter().map(|(number, sample)| (number, sample.bytes)).collect();

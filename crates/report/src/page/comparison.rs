@@ -124,7 +124,9 @@ fn groups(case: &str, runs: &[RunResult]) -> Markup {
 }
 
 fn group_table(case: &str, caption: &str, results: &[(&str, &GroupResult)]) -> Markup {
-    let rate = |group: &GroupResult, direction: usize| unit::bandwidth(group.per_second(512 * group.all.sectors[direction]));
+    let rate = |group: &GroupResult, direction: usize| {
+        unit::bandwidth(group.per_second(512 * group.all.sectors[direction]))
+    };
     html! {
         div.scroll tabindex="0" role="region" aria-label={ (caption) (in_case(case)) } {
             table {

@@ -10,7 +10,8 @@ use super::calls::CallTotals;
 use super::tasks::{Task, Why};
 use super::timeline::{State, Timeline, behind, push};
 use super::{
-    Anatomy, Call, Cause, DeviceTimes, GroupTimes, RequestStory, SLOWEST_REQUESTS, Share, Span, Step, TaskTimes,
+    Anatomy, Call, Cause, DeviceTimes, GroupTimes, RequestStory, SLOWEST_REQUESTS, Share, Span, Step,
+    TaskTimes,
 };
 use crate::engine::{OpId, TaskId};
 use crate::group::Cgroup;

@@ -11,22 +11,29 @@ pub(crate) struct Words<'a, const N: usize> {
 impl<'a, const N: usize> Words<'a, N> {
     /// Words between blanks and tabs.
     pub fn blank(line: &'a [u8]) -> Self {
-        let mut rest = line;
-        Self::collect(std::iter::from_fn(|| Some(next_word(&mut rest)).filter(|word| !word.is_empty())))
+        let (mut words, mut count): ([&[u8]; N], usize) = ([b""; N], 0);
+        let mut start = None;
+        for (at, byte) in line.iter().enumerate() {
+            match (byte.is_ascii_whitespace(), start) {
+                (false, None) => start = Some(at),
+                (true, Some(from)) => {
+                    keep(&mut words, &mut count, &line[from..at]);
+                    start = None;
+                }
+                _ => {}
+            }
+        }
+        if let Some(from) = start {
+            keep(&mut words, &mut count, &line[from..]);
+        }
+        Self { words, count }
     }
 
     /// Words between `separator`, without the blanks around them.
     pub fn separated(line: &'a [u8], separator: u8) -> Self {
-        Self::collect(line.split(move |&byte| byte == separator).map(<[u8]>::trim_ascii))
-    }
-
-    fn collect(found: impl Iterator<Item = &'a [u8]>) -> Self {
         let (mut words, mut count): ([&[u8]; N], usize) = ([b""; N], 0);
-        for word in found {
-            if let Some(slot) = words.get_mut(count) {
-                *slot = word;
-            }
-            count += 1;
+        for word in line.split(|&byte| byte == separator) {
+            keep(&mut words, &mut count, word.trim_ascii());
         }
         Self { words, count }
     }
@@ -39,6 +46,13 @@ impl<'a, const N: usize> Words<'a, N> {
             Err(Problem::corrupt(format!("expected {count} columns ({columns}), found {}", self.count)))
         }
     }
+}
+
+fn keep<'a, const N: usize>(words: &mut [&'a [u8]; N], count: &mut usize, word: &'a [u8]) {
+    if let Some(slot) = words.get_mut(*count) {
+        *slot = word;
+    }
+    *count += 1;
 }
 
 /// A decimal number.
