@@ -184,7 +184,7 @@ pub fn run_with(
     let results = fio::spawn(&mut simulation, &jobs, &expansion, &options)?;
     let programs = program::spawn(&mut simulation, setup.programs, setup.groups, setup.seed)
         .map_err(|space| SetupError::NoSpace { job: "programs".to_owned(), space })?;
-    let replayed = replaying.map(|r| replay::spawn(&mut simulation, &r.trace, r.timing));
+    let replayed = replaying.map(|r| replay::spawn(&mut simulation, &r.trace, setup.groups, r.timing));
     // A trace may last for weeks; it ends by itself.
     let limit_ns = if replaying.is_some() { u64::MAX } else { LIMIT_NS };
     let outcome = simulation.run(limit_ns, progress);

@@ -20,7 +20,7 @@ use limits::{GroupLimits, Max, Range, Rate};
 pub(crate) use meter::Meter;
 pub use metric::GroupMetric;
 pub(crate) use result::results;
-pub use result::{GroupFigures, GroupResult};
+pub use result::{GroupFigures, GroupOverTime, GroupResult};
 
 /// Most groups of a run beside the root.
 pub const GROUPS_MAX: usize = 10_000;

@@ -11,6 +11,7 @@ use fairlift_trace::Flags as TraceFlags;
 use super::packed::{Io, Position};
 use super::{Replay, Timing};
 use crate::engine::{Machine, OpDone, OpId, Simulation, Sys, TaskId};
+use crate::group::GroupTree;
 use crate::kernel::{RawIo, Rules};
 use crate::result::JobResult;
 
@@ -28,7 +29,12 @@ impl Results {
     }
 }
 
-pub(super) fn spawn(simulation: &mut Simulation, replay: &Arc<Replay>, timing: Timing) -> Results {
+pub(super) fn spawn(
+    simulation: &mut Simulation,
+    replay: &Arc<Replay>,
+    groups: &GroupTree,
+    timing: Timing,
+) -> Results {
     let results = Results::default();
     let starts: Arc<[u64]> = replay.starts().into();
     let place = simulation.with_machine(|m| Place {
@@ -40,7 +46,8 @@ pub(super) fn spawn(simulation: &mut Simulation, replay: &Arc<Replay>, timing: T
         let result = JobResult { name, processes: 1, ..JobResult::default() };
         let (reports, trace, place) = (results.clone(), Arc::clone(replay), place.clone());
         let initial = result.clone();
-        let id = simulation.spawn(IoPrio::DEFAULT, move |sys| async move {
+        let group = groups.cgroup_of(replay.processes[number].group.as_deref());
+        let id = simulation.spawn_in(group, IoPrio::DEFAULT, move |sys| async move {
             let origin_ns = place.rules.cpu_per_io_ns;
             let mut process = Process {
                 timing,
