@@ -15,6 +15,9 @@ use crate::group::GroupTree;
 use crate::kernel::{RawIo, Rules};
 use crate::result::JobResult;
 
+/// Latest time at which an I/O is submitted, nanoseconds: 292 years. What a trace has later (a fault in a stamp, or a large factor)
+/// comes then, so that there is time left for it to be done.
+const LATEST_NS: u64 = 1 << 63;
 /// Rows of a result that are told apart by name.
 const ROWS_MAX: usize = 12;
 
@@ -169,6 +172,7 @@ impl Process {
                 freed_ns.max(self.last_issue_ns).saturating_add(self.place.rules.cpu_per_io_ns)
             }
         };
+        let due_ns = due_ns.min(LATEST_NS);
         if due_ns > sys.now() {
             if !io.joins {
                 self.hand_over(sys);
