@@ -20,6 +20,18 @@ fn read(sector: u64, context: u32, group: u32) -> Arrival {
     Arrival { op, flags, sector, sectors: 8, context, group, own: true, ioprio }
 }
 
+fn with_room_for_groups(elevator: &'static str) -> Host {
+    let (requests_max, contexts_max, groups_max) = (64, 8, 8);
+    let mut host =
+        Host::new(Setup { requests_max, contexts_max, groups_max, ..setup(elevator) }).expect("known");
+    let at = (0..)
+        .map_while(|i| host.get(i).map(|(t, _)| t.name))
+        .position(|name| name == "fairness")
+        .expect("there");
+    host.set(at, 1);
+    host
+}
+
 /// The group whose request is dispatched and done next.
 fn serve(host: &mut Host, now: &mut u64, sent: &mut Vec<(u32, u32)>) -> u32 {
     loop {
@@ -42,28 +54,47 @@ fn host_id(slot: u32) -> fairlift_core::RequestId {
     fairlift_core::RequestId::from_index(slot as usize)
 }
 
+/// What each of these groups gets done of 20,000 requests when each always has eight more.
+fn shares(host: &mut Host, groups: &[u32]) -> Vec<u32> {
+    let contexts: Vec<u32> = groups.iter().map(|_| host.context_new(IoPrio::DEFAULT)).collect();
+    let (mut now, mut sent, mut served) = (1, Vec::new(), vec![0; groups.len()]);
+    for round in 0..20_000 {
+        for (at, group) in groups.iter().enumerate() {
+            while sent.iter().filter(|(_, of)| of == group).count() < 8 {
+                let sector = (round * 7919 + at as u64) % 100_000 * 8;
+                let slot = host.insert(&read(sector, contexts[at], *group), now).expect("a slot");
+                sent.push((slot, *group));
+            }
+        }
+        let group = serve(host, &mut now, &mut sent);
+        served[groups.iter().position(|of| *of == group).expect("one of them")] += 1;
+    }
+    served
+}
+
 #[test]
 fn weights_share_out_the_disk_under_every_elevator() {
     for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
-        let mut host = host(elevator);
+        let mut host = with_room_for_groups(elevator);
         let light = host.group_new(0, 100, IoClass::BestEffort).expect("room");
         let heavy = host.group_new(0, 300, IoClass::BestEffort).expect("room");
-        let contexts = [host.context_new(IoPrio::DEFAULT), host.context_new(IoPrio::DEFAULT)];
-        let (mut now, mut sent, mut served) = (1, Vec::new(), [0; 2]);
-        let groups = [light, heavy];
-        for round in 0..20_000 {
-            for at in 0..2 {
-                while sent.iter().filter(|(_, group)| *group == groups[at]).count() < 4 {
-                    let sector = (round * 7919 + at as u64) % 100_000 * 8;
-                    let slot = host.insert(&read(sector, contexts[at], groups[at]), now).expect("a slot");
-                    sent.push((slot, groups[at]));
-                }
-            }
-            let group = serve(&mut host, &mut now, &mut sent);
-            served[usize::from(group == heavy)] += 1;
+        let served = shares(&mut host, &[light, heavy]);
+        assert!((4_900..=5_100).contains(&served[0]), "{elevator}: {served:?}");
+    }
+}
+
+#[test]
+fn a_tree_of_three_levels_is_shared_out_under_every_elevator() {
+    for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
+        let mut host = with_room_for_groups(elevator);
+        let mut group = |parent, weight| host.group_new(parent, weight, IoClass::BestEffort).expect("room");
+        let (a, b) = (group(0, 100), group(0, 300));
+        let (c, d) = (group(a, 100), group(a, 100));
+        let leaves = [b, c, group(d, 100), group(d, 200)];
+        let served = shares(&mut host, &leaves);
+        for (served, due) in served.iter().zip([15_000, 2_500, 833, 1_667]) {
+            assert!(served.abs_diff(due) * 20 <= due, "{elevator}: {served} of {due}, 5 % off is too much");
         }
-        let share = 100 * served[0] / (served[0] + served[1]);
-        assert!((24..=26).contains(&share), "{elevator}: {served:?}");
     }
 }
 
