@@ -198,6 +198,18 @@ impl<I: Id> Tree<I> {
         }
     }
 
+    /// Give `id`, which is in this tree, another key if its place is the same with it: as taking it out and putting it in
+    /// again, for much less. Else nothing changes, and the answer is no.
+    pub fn rekey<K: Ord + Copy + Default>(&mut self, links: &mut TreeLinks<I, K>, id: I, key: K) -> bool {
+        let [before, behind] = links.node(raw(id)).beside;
+        let fits = (before == NIL || links.node(before).key <= key)
+            && (behind == NIL || key < links.node(behind).key);
+        if fits {
+            links.node_mut(raw(id)).key = key;
+        }
+        fits
+    }
+
     /// Where a new element of `key` hangs, behind those of equal key: below which node, on which side.
     #[inline]
     fn place_for<K: Ord + Copy + Default>(&self, links: &TreeLinks<I, K>, key: K) -> (u32, usize) {
@@ -440,6 +452,32 @@ mod tests {
     crate::collections::define_id! {
         /// A test element.
         Element
+    }
+
+    /// A new key in place leaves the order that taking out and putting in again would; where it cannot, nothing changes.
+    #[test]
+    fn a_new_key_in_place_is_a_removal_and_an_insertion() {
+        const N: usize = 8;
+        let order = |tree: &Tree<Element>, links: &TreeLinks<Element, u64>| -> alloc::vec::Vec<_> {
+            tree.iter(links).map(|id| (id.index(), links.key(id))).collect()
+        };
+        for moved in (0..N).map(Element::from_index) {
+            for key in 0..12 {
+                let mut links = TreeLinks::<Element, u64>::new(N);
+                let mut tree = Tree::new();
+                // Pairs of equal keys: 1 1 3 3 5 5 7 7.
+                (0..N).for_each(|at| tree.insert(&mut links, Element::from_index(at), (at | 1) as u64));
+                let before = order(&tree, &links);
+                let (mut again, mut again_links) = (tree, links.clone());
+                again.remove(&mut again_links, moved);
+                again.insert(&mut again_links, moved, key);
+                let expected = order(&again, &again_links);
+                let stays = before.iter().map(|(id, _)| id).eq(expected.iter().map(|(id, _)| id));
+                assert_eq!(tree.rekey(&mut links, moved, key), stays, "{moved:?} to {key}");
+                assert_eq!(order(&tree, &links), if stays { expected } else { before }, "{moved:?} to {key}");
+                tree.check(&links);
+            }
+        }
     }
 
     /// Random insertions and removals against a BTreeMap keyed by (key, insertion number).

@@ -139,6 +139,8 @@ pub(crate) struct Fair {
     quantum_ns: u64,
     /// What one costs at most, as turns have been lately: deadlines are reckoned with it.
     expected_ns: u64,
+    /// Was every group best-effort so far? Then nobody outranks anybody, and nobody need look.
+    one_class: bool,
 }
 
 impl Fair {
@@ -159,12 +161,14 @@ impl Fair {
             links: TreeLinks::new(2 * slots),
             quantum_ns,
             expected_ns: quantum_ns,
+            one_class: true,
         }
     }
 
     /// A new group in a slot nobody has.
     pub(super) fn enter(&mut self, group: GroupId, parent: GroupId, params: &GroupParams) {
         self.nodes[group.index()] = Node::default();
+        self.one_class &= params.class == IoClass::BestEffort;
         let tasks = Entity {
             node: group,
             weight: params.leaf_weight,
@@ -276,10 +280,31 @@ impl Fair {
         tree.remove(&mut self.links, id);
     }
 
+    /// `id`'s start and deadline changed: file it anew, unless that is where it is.
+    fn refile(&mut self, id: EntityId) {
+        let Entity { node, class, start, deadline, ahead, .. } = self.entities[id.index()];
+        let band = &mut self.nodes[node.index()].bands[class as usize];
+        let stays = ahead != band.has_reached(start);
+        let (tree, key) = if ahead { (&mut band.ahead, start) } else { (&mut band.eligible, deadline) };
+        if !stays || !tree.rekey(&mut self.links, id, key) {
+            self.unfile(id);
+            self.file(id);
+        }
+    }
+
     // ---- being served ----
 
     /// `group`'s own tasks were served to this amount; so was every group above them.
     pub(crate) fn charge(&mut self, group: GroupId, charge_ns: u64) {
+        self.charge_upwards(group, charge_ns, false);
+    }
+
+    /// As [`Fair::charge`], and then [`Fair::deactivate`]: who leaves need not be filed before.
+    pub(crate) fn charge_and_deactivate(&mut self, group: GroupId, charge_ns: u64) {
+        self.charge_upwards(group, charge_ns, true);
+    }
+
+    fn charge_upwards(&mut self, group: GroupId, charge_ns: u64, mut leaves: bool) {
         self.expect(charge_ns);
         let mut at = leaf(group);
         loop {
@@ -287,14 +312,17 @@ impl Fair {
             let advance = per_weight(charge_ns, weight.into());
             let quantum = per_weight(self.expected_ns, weight.into());
             if busy {
-                self.unfile(at);
                 self.band(node, class).sum += advance * Virtual::from(weight);
             }
             let entity = &mut self.entities[at.index()];
             entity.start += advance;
             entity.deadline = entity.start + quantum;
-            if busy {
-                self.file(at);
+            leaves &= busy;
+            if leaves {
+                self.leave(at);
+                leaves = self.nodes[node.index()].is_idle();
+            } else if busy {
+                self.refile(at);
             }
             if node == GroupId::ROOT {
                 return;
@@ -374,6 +402,9 @@ impl Fair {
 
     /// Is `one` served before `other` because of its class?
     pub(crate) fn outranks(&self, one: GroupId, other: GroupId) -> bool {
+        if self.one_class {
+            return false;
+        }
         let pair = self.rivals(one, other);
         pair.is_some_and(|(a, b)| self.entities[a.index()].class < self.entities[b.index()].class)
     }
@@ -406,6 +437,7 @@ impl Fair {
 
     /// New weights and class.
     pub(super) fn set_params(&mut self, group: GroupId, params: &GroupParams) {
+        self.one_class &= params.class == IoClass::BestEffort;
         self.change(leaf(group), |entity| entity.weight = params.leaf_weight);
         self.change(child(group), |entity| (entity.weight, entity.class) = (params.weight, params.class));
     }

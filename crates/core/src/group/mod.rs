@@ -341,6 +341,16 @@ impl Groups {
         self.slots[id.index()].stats.time_ns += used.time_ns;
     }
 
+    /// A turn of `id` is over, and it has nothing to do any more: [`Groups::charge`], [`Groups::set_busy`].
+    pub(crate) fn charge_last(&mut self, id: GroupId, used: &Used) {
+        debug_assert!(self.fair.is_busy(id), "it had a turn");
+        self.fair.charge_and_deactivate(id, self.settings.charge().of(used));
+        let stats = &mut self.slots[id.index()].stats;
+        stats.time_ns += used.time_ns;
+        stats.dequeued += 1;
+        self.reap(id);
+    }
+
     /// So many requests are in the device already.
     pub(crate) fn start_counting(&mut self, in_flight: u32) {
         self.occupancy.start(in_flight);

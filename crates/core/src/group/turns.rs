@@ -261,13 +261,14 @@ impl Turns {
             Some((since, length)) => end_ns.saturating_sub(since).min(length),
             None => end_ns.saturating_sub(active.since_ns),
         };
-        groups.charge(group, &Used { time_ns, ..active.sent });
+        let used = Used { time_ns, ..active.sent };
+        if ran_dry && self.wait_for(groups, group, now).is_none() {
+            groups.charge_last(group, &used);
+            return;
+        }
+        groups.charge(group, &used);
         if ran_dry {
-            if self.wait_for(groups, group, now).is_some() {
-                self.reserve(groups, group);
-            } else {
-                groups.set_busy(group, false);
-            }
+            self.reserve(groups, group);
         }
     }
 

@@ -7,6 +7,7 @@ use crate::group::{GroupId, Groups, Turn, Turns};
 use crate::request::{Request, RequestId, RequestState};
 
 /// `request` left the elevator.
+#[inline]
 pub(super) fn left(groups: &mut Groups, turns: &mut Turns, grouping: Grouping, request: &Request) {
     let group = groups.slot(request.group);
     group.queued -= 1;

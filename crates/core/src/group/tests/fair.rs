@@ -78,6 +78,15 @@ fn the_documentations_example() {
 }
 
 #[test]
+fn a_class_given_later_counts() {
+    let mut groups = Groups::new(2);
+    let [a, b] = [100, 100].map(|w| groups.create(ROOT, weight(w)).unwrap());
+    assert!(!groups.fair().outranks(a, b));
+    groups.set_params(a, GroupParams { class: IoClass::RealTime, ..weight(100) }).unwrap();
+    assert!(groups.fair().outranks(a, b) && !groups.fair().outranks(b, a));
+}
+
+#[test]
 fn classes_are_strict_where_groups_compete() {
     let mut groups = Groups::new(4);
     let best = groups.create(ROOT, weight(10_000)).unwrap();

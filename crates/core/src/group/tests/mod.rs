@@ -3,5 +3,6 @@
 
 mod closed_loop;
 mod fair;
+mod occupancy;
 mod properties;
 mod shares;

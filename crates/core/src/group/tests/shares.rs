@@ -203,6 +203,24 @@ fn what_the_device_still_does_after_a_turn_is_paid_for() {
     }
 }
 
+/// Who thinks for as long as its requests take has the device for twice their time, and is charged for that.
+#[test]
+fn who_is_waited_for_pays_for_the_wait() {
+    for elevator in ELEVATORS {
+        for fairness in ["1", "2"] {
+            let mut machine = Loop::new(*elevator, 1);
+            machine.set("fairness", fairness);
+            let (thinker, crowd) = (machine.group(ROOT, 100), machine.group(ROOT, 100));
+            machine.task(thinker, Load { depth: 1, service_ns: 3 * MS, think_ns: 3 * MS, ..Load::READS });
+            machine.task(crowd, Load::READS);
+            machine.run(40 * SECOND, |_| {});
+            let time_ns = machine.time_ns[thinker.index()];
+            let share = permille(2 * time_ns, 2 * time_ns + machine.time_ns[crowd.index()]);
+            assert!(share.abs_diff(500) <= 20, "{elevator:?}, fairness {fairness}: {share} of 500");
+        }
+    }
+}
+
 /// A group that has the device to itself may fill it; beside others it keeps to `group_depth`.
 #[test]
 fn a_limited_group_leaves_room_in_the_device() {

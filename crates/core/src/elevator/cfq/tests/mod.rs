@@ -6,6 +6,7 @@
 mod closed_loop;
 mod cooperators;
 mod depth;
+mod groups;
 mod hooks;
 mod idling;
 mod invariants;
@@ -42,9 +43,19 @@ struct Rig {
 }
 
 fn build(profile: &str, requests: usize, contexts: usize, tick_ns: u64) -> std::boxed::Box<dyn Elevator> {
+    build_for_groups(profile, requests, contexts, 0, tick_ns)
+}
+
+fn build_for_groups(
+    profile: &str,
+    requests: usize,
+    contexts: usize,
+    groups: usize,
+    tick_ns: u64,
+) -> std::boxed::Box<dyn Elevator> {
     // The overflow context takes a slot too.
     (DESCRIPTOR.build)(
-        &Config { requests_max: requests, contexts_max: contexts + 1, groups_max: 1, tick_ns },
+        &Config { requests_max: requests, contexts_max: contexts + 1, groups_max: groups + 1, tick_ns },
         profile,
     )
 }
@@ -95,7 +106,9 @@ impl Rig {
     }
 
     fn insert(&mut self, op: Op, flags: Flags, sector: u64, sectors: u32, context: ContextId) -> RequestId {
-        let rq = self.q.take(request::request(op, flags, sector, sectors, context, self.now)).unwrap();
+        let mut request = request::request(op, flags, sector, sectors, context, self.now);
+        request.group = self.q.contexts()[context].group;
+        let rq = self.q.take(request).unwrap();
         self.q.insert(rq, self.now);
         rq
     }

@@ -114,6 +114,24 @@ fn idleness_is_worth_the_burst() {
     assert_eq!(busy.went.len(), 1020);
 }
 
+/// A bio that waits for its own limit keeps of its parent's unused time what passes while it waits, and of the time before that
+/// the burst.
+#[test]
+fn an_ancestors_idleness_before_the_wait_is_worth_the_burst() {
+    const MS: u64 = 1_000_000;
+    let mut limits = tree(&[0, 1, 1], 4);
+    limits.set(group(1), WRITE, ios_per_s(10), 0);
+    limits.set(group(2), WRITE, ios_per_s(1), 0);
+    assert_eq!(limits.ask(group(2), WRITE, 512, 0), Answer::Go);
+    // The parent is paid for at 100 ms and idle from then on.
+    assert!(matches!(limits.ask(group(2), WRITE, 512, 990 * MS), Answer::Wait(_)));
+    assert_eq!(next(&mut limits, 990 * MS), Next::Wait { until: SECOND });
+    assert!(matches!(next(&mut limits, SECOND), Next::Go(_)));
+    // 100 ms after 20 ms before the wait began.
+    assert!(matches!(limits.ask(group(3), WRITE, 512, SECOND), Answer::Wait(_)));
+    assert_eq!(next(&mut limits, SECOND), Next::Wait { until: 1070 * MS });
+}
+
 /// Bios that pile up behind a busy parent do not leave faster than their own limit once the parent is free.
 #[test]
 fn a_pile_below_a_busy_parent_keeps_its_own_limit() {

@@ -26,6 +26,19 @@ fn a_group_is_served_in_order() {
     assert_eq!(next(&mut limits, 3 * SECOND + 1_000_000), Next::Empty);
 }
 
+/// Those who wait go first even when there is no limit any more that holds them back.
+#[test]
+fn a_newcomer_passes_nobody_whose_limit_just_went() {
+    let mut limits = tree(&[0], 4);
+    limits.set(group(1), WRITE, ios_per_s(1), 0);
+    assert_eq!(limits.ask(group(1), WRITE, 512, 0), Answer::Go);
+    let first = wait(limits.ask(group(1), WRITE, 512, 0));
+    limits.set(group(1), WRITE, Rates::NONE, 1);
+    let second = wait(limits.ask(group(1), WRITE, 512, 2));
+    assert_eq!([next(&mut limits, 2), next(&mut limits, 2)], [Next::Go(first), Next::Go(second)]);
+    assert_eq!(limits.ask(group(1), WRITE, 512, 2), Answer::Go);
+}
+
 /// Reads do not wait for writes.
 #[test]
 fn directions_do_not_see_each_other() {
