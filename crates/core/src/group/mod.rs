@@ -445,7 +445,7 @@ impl Groups {
     }
 
     /// One more request of `id`, or of whom it counts for: see [`Groups::known`]. The root's are not counted.
-    #[cold] // out of the way of who has no groups
+    #[inline]
     pub(crate) fn hold(&mut self, id: GroupId) -> GroupId {
         let id = self.known(id);
         if id != GroupId::ROOT {
@@ -455,7 +455,7 @@ impl Groups {
     }
 
     /// One request of `id`, which is not the root, is done.
-    #[cold] // as `hold`
+    #[inline]
     pub(crate) fn drop_hold(&mut self, id: GroupId) {
         let group = &mut self.slots[id.index()];
         debug_assert!(group.requests > 0, "group released more often than held");

@@ -59,7 +59,7 @@ impl ElevatorQueue {
     }
 
     /// `rq` left the elevator.
-    #[cold]
+    #[inline]
     pub(super) fn group_departure(&mut self, rq: RequestId) {
         left(&mut self.groups, &mut self.turns, self.grouping, &self.requests[rq]);
     }
@@ -111,7 +111,7 @@ impl ElevatorQueue {
     }
 
     /// What the elevator says of the queue of the group whose turn it is.
-    #[cold]
+    #[inline]
     pub(super) fn ask_in_turn(&mut self, now: u64) -> Dispatch {
         let turn = self.turns.select(&mut self.groups, now);
         self.tell_turn_over(now);
