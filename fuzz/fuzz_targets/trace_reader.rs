@@ -10,7 +10,8 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, trace)) = data.split_first() else { return };
     let formats: Vec<Format> = Format::all().collect();
-    let format = formats.get(usize::from(choice) % (formats.len() + 1)).copied();
+    // Past the last one: it is found out. scripts/fuzz knows these numbers.
+    let format = formats.get(usize::from(choice & 0x1f)).copied();
     let options = Options {
         format,
         blkparse_format: (format == Some(Format::BlkparseFormat))

@@ -1,4 +1,5 @@
-// The report as a browser shows it. FAIRLIFT_PAGE names the page, FAIRLIFT_SHOTS a folder for pictures of it.
+// The report as a browser shows it. FAIRLIFT_PAGE names the page, FAIRLIFT_GROUPS_PAGE one of a run with groups, FAIRLIFT_SHOTS a
+// folder for pictures of them.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -7,9 +8,12 @@ import { pathToFileURL } from "node:url";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 
-const page_file = process.env.FAIRLIFT_PAGE;
-if (!page_file) throw new Error("FAIRLIFT_PAGE must name the page");
-const url = pathToFileURL(resolve(page_file)).href;
+function page_of(variable) {
+  const file = process.env[variable];
+  if (!file) throw new Error(`${variable} must name a page`);
+  return pathToFileURL(resolve(file)).href;
+}
+const url = page_of("FAIRLIFT_PAGE"), groups_url = page_of("FAIRLIFT_GROUPS_PAGE");
 const shots = resolve(process.env.FAIRLIFT_SHOTS ?? "shots");
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const SIZE = { width: 1280, height: 900 };
@@ -25,14 +29,14 @@ before(async () => {
 });
 after(() => browser?.close());
 
-async function open(options = {}) {
+async function open(options = {}, address = url) {
   const context = await browser.newContext({ viewport: SIZE, ...options });
   const page = await context.newPage();
   const asked = [], errors = [];
   page.on("request", (request) => asked.push(request.url()));
   page.on("pageerror", (error) => errors.push(error.message));
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
-  await page.goto(url);
+  await page.goto(address);
   return { context, page, asked, errors };
 }
 
@@ -158,8 +162,8 @@ for (const width of [360, 768, 1280]) {
   });
 }
 
-test("every figure has a name, an axis in words and no text outside of it", async () => {
-  const { context, page } = await open();
+for (const [what, address] of [["the demo", url], ["groups", groups_url]]) test(`every figure of ${what} has a name, an axis in words and no text outside of it`, async () => {
+  const { context, page } = await open({}, address);
   const faults = await page.evaluate(() => [...document.querySelectorAll(".plot")].flatMap((plot) => {
     const name = plot.getAttribute("aria-label"), frame = plot.querySelector("svg").getBoundingClientRect();
     const outside = [...plot.querySelectorAll("text")].filter((text) => {
@@ -169,5 +173,21 @@ test("every figure has a name, an axis in words and no text outside of it", asyn
     return [...(name ? [] : ["a figure without a name"]), ...outside.map((text) => `${name}: '${text.textContent.trim()}'`)];
   }));
   assert.deepEqual(faults, []);
+  await context.close();
+});
+
+test("each group's share is drawn beside what its weight entitles it to", async () => {
+  const { context, page } = await open({}, groups_url);
+  assert.deepEqual(await violations(page), []);
+  for (const group of ["/vms", "/vms/heavy", "/vms/light", "/batch"]) {
+    const plot = page.locator(`.plot[aria-label^="Share of device time: group ${group}."]`);
+    assert.equal(await plot.count(), 1, group);
+    const legend = await plot.locator("svg text").allTextContents();
+    assert.ok(legend.some((text) => text.trim().startsWith("due")), `${group}: ${legend}`);
+    const share = await drawn(page, plot);
+    assert.ok(share > 0.01 && share < 0.5, `${share} of the picture is drawn`);
+  }
+  const first = page.locator('.plot[aria-label^="Share of device time: group /vms/heavy."]');
+  await first.screenshot({ path: join(shots, "group-share.png") });
   await context.close();
 });

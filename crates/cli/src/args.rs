@@ -353,6 +353,22 @@ pub struct ViewArguments {
     pub plots: Option<PathBuf>,
 }
 
+/// Where the results of several runs go.
+#[derive(Args, Debug)]
+pub struct ResultArguments {
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
+    pub output_format: Format,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Results to look at.
+    #[command(flatten)]
+    pub view: ViewArguments,
+}
+
 /// `fairlift compare`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -387,17 +403,9 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]...[+CONTROLLER] each [default: noop,d
     )]
     pub scheduler: Vec<String>,
 
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
-    pub output_format: Format,
-
-    /// Write to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-
-    /// Results to look at.
+    /// Where results go.
     #[command(flatten)]
-    pub view: ViewArguments,
+    pub results: ResultArguments,
 }
 
 /// `fairlift run`.

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use fairlift_sim::anatomy::{Anatomy, CallPart, Calls, Cause, RequestStory, Share, TaskTimes, Whom};
+use fairlift_sim::anatomy::{Anatomy, CallPart, Calls, Cause, RequestStory, Share, TaskId, TaskTimes, Whom};
+use fairlift_sim::group::GroupResult;
 use fairlift_sim::result::RunResult;
 
 use crate::grid::{Grid, WIDTH, number, word, wrapped};
+use crate::group_table::GROUPS_MAX;
 use crate::number::{bytes, count, short};
 use crate::style::Style;
 
@@ -22,6 +24,7 @@ pub fn explanation(run: &RunResult, style: Style) -> String {
     let mut blocks: Vec<String> = anatomy.calls.iter().map(|calls| teller.calls(calls, style)).collect();
     blocks.push(teller.device(style));
     blocks.push(teller.requests(style));
+    blocks.push(teller.groups(&run.groups, style));
     blocks.push(teller.tasks(style));
     blocks.push(teller.slowest(style));
     blocks.retain(|block| !block.is_empty());
@@ -39,6 +42,51 @@ fn ms(ns: u64) -> String {
 
 fn percent(part: u64, of: u64) -> String {
     format!("{:.1}", 100.0 * part as f64 / of.max(1) as f64)
+}
+
+/// Requests and where their time went, added up.
+#[derive(Default)]
+struct Waits {
+    requests: u64,
+    ns: u64,
+    /// Slot, plugged, behind own and others', idled for own and others', other, in the device.
+    parts: [u64; 8],
+}
+
+impl Waits {
+    /// `own`: does it belong together with those whose requests these are?
+    fn add(&mut self, requests: u64, ns: u64, causes: &[Share], own: impl Fn(Option<TaskId>) -> bool) {
+        self.requests += requests;
+        self.ns += ns;
+        for share in causes {
+            let column = match share.cause {
+                Cause::Slot => 0,
+                Cause::Plugged => 1,
+                Cause::Behind(other) => 3 - usize::from(own(other)),
+                Cause::Idling(other) => 5 - usize::from(own(other)),
+                Cause::Device => 7,
+                _ => 6,
+            };
+            self.parts[column] += share.ns;
+        }
+    }
+
+    fn row(&self, grid: &mut Grid, name: String) {
+        let mut row =
+            vec![word(name), number(self.requests.to_string()), number(ms(self.ns / self.requests.max(1)))];
+        row.extend(self.parts.map(|ns| number(percent(ns, self.ns))));
+        grid.row(row);
+    }
+}
+
+/// The head of a table of [`Waits`].
+fn waits_grid(title: &str, style: Style) -> Grid {
+    let mut grid = Grid::default();
+    let heads = ["", "requests", "mean", "slot", "plugged", "behind", "behind", "idled for", "idled for"];
+    grid.row(heads.into_iter().chain(["other", "device"]).map(word).collect());
+    let units = ["", "ms", "%", "%", "own, %", "others, %", "own, %", "others, %", "%", "%"];
+    grid.row(std::iter::once(style.bold(title).as_str()).chain(units).map(word).collect());
+    grid
 }
 
 struct Teller<'a> {
@@ -153,75 +201,48 @@ impl Teller<'_> {
         if names.is_empty() {
             return String::new();
         }
-        let mut grid = Grid::default();
-        let heads = [
-            "",
-            "requests",
-            "mean",
-            "slot",
-            "plugged",
-            "behind",
-            "behind",
-            "idled for",
-            "idled for",
-            "other",
-            "device",
-        ];
-        grid.row(heads.map(word).into());
-        let units = [
-            style.bold("requests of").as_str(),
-            "",
-            "ms",
-            "%",
-            "%",
-            "own, %",
-            "others, %",
-            "own, %",
-            "others, %",
-            "%",
-            "%",
-        ]
-        .map(word);
-        grid.row(units.into());
+        let mut grid = waits_grid("requests of", style);
         for (name, tasks) in names {
-            let requests: u64 = tasks.iter().map(|t| t.requests).sum();
-            let all: u64 = tasks.iter().map(|t| t.request_ns).sum();
-            let mut sums = [0u64; 8];
+            let mut waits = Waits::default();
             for task in &tasks {
-                for share in &task.request_causes {
-                    let own = |other| Some(task.task) == other;
-                    let column = match share.cause {
-                        Cause::Slot => 0,
-                        Cause::Plugged => 1,
-                        Cause::Behind(other) => {
-                            if own(other) {
-                                2
-                            } else {
-                                3
-                            }
-                        }
-                        Cause::Idling(other) => {
-                            if own(other) {
-                                4
-                            } else {
-                                5
-                            }
-                        }
-                        Cause::Device => 7,
-                        _ => 6,
-                    };
-                    sums[column] += share.ns;
-                }
+                let own = |other| other == Some(task.task);
+                waits.add(task.requests, task.request_ns, &task.request_causes, own);
             }
-            let mut row = vec![
-                word(who(name, tasks.len())),
-                number(requests.to_string()),
-                number(ms(all / requests.max(1))),
-            ];
-            row.extend(sums.map(|ns| number(percent(ns, all))));
-            grid.row(row);
+            waits.row(&mut grid, who(name, tasks.len()));
         }
         grid.render(Style::Plain, 0)
+    }
+
+    /// Each group with the groups below it: its own is what those do.
+    fn groups(&self, groups: &[GroupResult], style: Style) -> String {
+        if groups.len() < 2 || self.anatomy.groups.len() != groups.len() {
+            return String::new();
+        }
+        let mut rows: Vec<(usize, Waits)> =
+            (0..groups.len()).map(|place| (place, self.waits_of_group(groups, place))).collect();
+        rows.sort_by_key(|(place, waits)| (*place > 0, std::cmp::Reverse(waits.ns)));
+        rows.retain(|(_, waits)| waits.requests > 0);
+        rows.truncate(GROUPS_MAX);
+        rows.sort_by_key(|(place, _)| *place);
+        let mut grid = waits_grid("requests of group", style);
+        for (place, waits) in rows {
+            waits.row(&mut grid, format!("  {}", groups[place].path));
+        }
+        grid.render(Style::Plain, 0)
+    }
+
+    fn waits_of_group(&self, groups: &[GroupResult], place: usize) -> Waits {
+        let mut waits = Waits::default();
+        // Parents stand before their children.
+        let mut is_within = vec![false; groups.len()];
+        for (other, group) in groups.iter().enumerate().skip(place) {
+            is_within[other] = other == place || group.parent.is_some_and(|parent| is_within[parent]);
+        }
+        for (times, _) in self.anatomy.groups.iter().zip(&is_within).filter(|(_, within)| **within) {
+            let own = |other| self.anatomy.group(other).is_some_and(|of| is_within[of]);
+            waits.add(times.requests, times.request_ns, &times.request_causes, own);
+        }
+        waits
     }
 
     fn tasks(&self, style: Style) -> String {

@@ -2,7 +2,8 @@
 //!
 //! What a simulation does not have is 0: wall-clock times, CPU shares, page faults. `docs/cli.md` lists these fields.
 
-use fairlift_sim::result::{JobResult, RunResult, SAMPLE_NS, Sample, Transfer};
+use fairlift_sim::result::{JobResult, RunResult, Transfer};
+use fairlift_sim::samples::{SAMPLE_NS, Sample};
 use fairlift_sim::scenario::Case;
 use fairlift_sim::stats::{Latency, Moments};
 use serde::ser::SerializeMap;
@@ -209,8 +210,7 @@ impl Direction {
         let used = transfer.ios > 0;
         let group: u64 =
             all.iter().filter(|j| j.group_id == job.group_id).map(|j| j.transfers[direction].bytes).sum();
-        let bw = Spread::of(full_samples(job, transfer).map(|s| per_second(s.bytes) / 1024.0));
-        let iops = Spread::of(full_samples(job, transfer).map(|s| per_second(s.ios)));
+        let (bw, iops) = (bandwidth_spread(job, transfer), iops_spread(job, transfer));
         Direction {
             io_bytes: transfer.bytes,
             io_kbytes: transfer.bytes / 1024,
@@ -296,33 +296,44 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these samples.
-    pub fn of(samples: impl Iterator<Item = f64>) -> Spread {
-        let all: Vec<f64> = samples.collect();
-        if all.is_empty() {
+    /// Of `count` samples, of which these are not 0.
+    fn of(count: u64, others: &[f64]) -> Spread {
+        if count == 0 {
             return Spread::default();
         }
-        let n = all.len() as f64;
-        let mean = all.iter().sum::<f64>() / n;
-        let square: f64 = all.iter().map(|x| (x - mean) * (x - mean)).sum();
+        let (n, zeros) = (count as f64, count.saturating_sub(others.len() as u64));
+        let mean = others.iter().sum::<f64>() / n;
+        let square = others.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() + zeros as f64 * mean * mean;
+        let least = if zeros > 0 { 0.0 } else { f64::INFINITY };
         Spread {
-            min: all.iter().copied().fold(f64::INFINITY, f64::min),
-            max: all.iter().copied().fold(0.0, f64::max),
+            min: others.iter().copied().fold(least, f64::min),
+            max: others.iter().copied().fold(0.0, f64::max),
             mean,
-            deviation: if all.len() > 1 { (square / (n - 1.0)).sqrt() } else { 0.0 },
-            samples: all.len() as u64,
+            deviation: if count > 1 { (square / (n - 1.0)).sqrt() } else { 0.0 },
+            samples: count,
         }
+    }
+
+    /// Of the samples whose time was over before the job was: fio counts no others. None for a direction that was not used.
+    fn of_samples(job: &JobResult, transfer: &Transfer, value: fn(Sample) -> f64) -> Spread {
+        let full = if transfer.ios > 0 { job.runtime_ns() / SAMPLE_NS } else { 0 };
+        let others = transfer.samples.iter().take_while(|(number, _)| *number < full);
+        Spread::of(full, &others.map(|(_, sample)| value(sample)).collect::<Vec<f64>>())
     }
 }
 
-/// The samples whose time was over before the job was: fio counts no others. None for a direction that was not used.
-pub fn full_samples<'a>(job: &JobResult, transfer: &'a Transfer) -> impl Iterator<Item = Sample> + 'a {
-    let full = if transfer.ios > 0 { (job.runtime_ns() / SAMPLE_NS) as usize } else { 0 };
-    transfer.samples.iter().copied().chain(std::iter::repeat(Sample::default())).take(full)
+/// Of the bandwidth in each sample, KiB/s.
+pub fn bandwidth_spread(job: &JobResult, transfer: &Transfer) -> Spread {
+    Spread::of_samples(job, transfer, |sample| per_second(sample.bytes) / 1024.0)
+}
+
+/// Of the I/Os per second in each sample.
+pub fn iops_spread(job: &JobResult, transfer: &Transfer) -> Spread {
+    Spread::of_samples(job, transfer, |sample| per_second(sample.ios))
 }
 
 /// What a sample's amount is per second.
-pub fn per_second(amount: u64) -> f64 {
+fn per_second(amount: u64) -> f64 {
     amount as f64 * 1e9 / SAMPLE_NS as f64
 }
 
@@ -428,11 +439,13 @@ mod tests {
 
     #[test]
     fn spreads_are_those_of_a_sample() {
-        let spread = Spread::of([2.0, 4.0, 6.0].into_iter());
+        let spread = Spread::of(3, &[2.0, 4.0, 6.0]);
         assert_eq!(
             (spread.min, spread.max, spread.mean, spread.deviation, spread.samples),
             (2.0, 6.0, 4.0, 2.0, 3)
         );
-        assert_eq!(Spread::of(std::iter::empty()), Spread::default());
+        assert_eq!(Spread::of(0, &[]), Spread::default());
+        let spread = Spread::of(4, &[2.0, 6.0]);
+        assert_eq!((spread.min, spread.max, spread.mean, spread.deviation), (0.0, 6.0, 2.0, 8f64.sqrt()));
     }
 }

@@ -8,10 +8,13 @@ use crate::number::short;
 use crate::style::Style;
 use crate::table::{NOTHING, rows_of};
 
+/// Most groups that have a paragraph.
+pub const GROUPS_MAX: usize = 24;
+
 /// A column: heading, unit, and its figure of a group.
 type Column = (&'static str, &'static str, Box<dyn Fn(&GroupResult) -> Option<f64>>);
 
-/// All groups of a case, if it has some; `names` are the rows' heads, at least `first` wide.
+/// The groups of a case, if it has some, at most [`GROUPS_MAX`]; `names` are the rows' heads, at least `first` wide.
 pub fn groups(
     runs: &[RunResult],
     names: &[String],
@@ -30,7 +33,8 @@ pub fn groups(
     };
     grid.head(head(|c| c.0), (6, 8), "requests");
     grid.row(head(|c| c.1));
-    for index in 0..count {
+    let shown = shown(runs, count);
+    for index in shown.iter().copied() {
         let results: Vec<&GroupResult> = runs.iter().filter_map(|run| run.groups.get(index)).collect();
         let Some(any) = results.first() else { continue };
         grid.text(format!("{}{}", style.bold(&any.path), about(any)));
@@ -41,7 +45,26 @@ pub fn groups(
         let figures: Vec<Vec<Cell>> = columns.iter().map(|(.., figure)| column(figure)).collect();
         rows_of(&mut grid, names, &figures);
     }
+    if shown.len() < count {
+        grid.text(format!(
+            "{} more groups had less of the device: --output-format json and csv have all",
+            count - shown.len()
+        ));
+    }
     grid.render(style, first)
+}
+
+/// The groups to show: all, or those that had most of the device under any scheduler, in their order.
+fn shown(runs: &[RunResult], count: usize) -> Vec<usize> {
+    let used = |index: usize| {
+        let results = runs.iter().filter_map(|run| run.groups.get(index));
+        results.map(|group| group.all.device_time_ns).max()
+    };
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by_key(|index| std::cmp::Reverse(used(*index)));
+    order.truncate(GROUPS_MAX);
+    order.sort_unstable();
+    order
 }
 
 fn columns((unit, name): (f64, &'static str)) -> Vec<Column> {

@@ -248,10 +248,13 @@ pub fn choose(scenario: &mut Scenario, asked: &[String]) -> Result<(), Failure> 
     Ok(())
 }
 
+/// How settings of groups begin.
+pub const GROUP_SETTING: &str = "group.";
+
 /// Apply `SCHEDULER.TUNABLE=VALUE` or `group.PATH.KEY=VALUE`.
 pub fn set(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
     let fail = |message: String| Failure::new(message).at("--set");
-    if let Some(setting) = setting.strip_prefix("group.") {
+    if let Some(setting) = setting.strip_prefix(GROUP_SETTING) {
         return set_group(scenario, setting);
     }
     let parts = setting.split_once('=').and_then(|(key, value)| Some((key.split_once('.')?, value)));
@@ -286,8 +289,11 @@ fn set_group(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
         )));
     };
     if scenario.cases.iter().all(|case| case.groups.is_empty()) {
-        return Err(fail(format!("'group.{setting}': there are no groups"))
-            .help("name some: cgroup= in a fio job, [[group]] or a program's cgroup in a scenario"));
+        let remedy = match scenario.cases.iter().any(|case| case.replaying.is_some()) {
+            true => "a trace has them where it tells control groups, or several volumes and no processes",
+            false => "name some: cgroup= in a fio job, [[group]] or a program's cgroup in a scenario",
+        };
+        return Err(fail(format!("'group.{setting}': there are no groups")).help(remedy));
     }
     let cases = scenario.cases.iter_mut();
     let results: Vec<_> = cases.map(|case| case.groups.set(path.trim(), key.trim(), value)).collect();

@@ -77,13 +77,13 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
-    let output = Output::open(arguments.output.as_deref())?;
-    let view = View::open(&arguments.view)?;
+    let output = Output::open(arguments.results.output.as_deref())?;
+    let view = View::open(&arguments.results.view)?;
     let mut scenario = input::scenario(&arguments.work, &arguments.scheduler)?;
     view.prepare(&mut scenario);
     let mut runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
     view.write(&scenario, &mut runs, arguments.work.explain)?;
-    let text = match arguments.output_format {
+    let text = match arguments.results.output_format {
         Format::Table => table::table(&scenario, &runs, output.style()),
         Format::Json => json::comparison(&scenario, &runs),
         Format::Csv => csv::csv(&scenario, &runs),

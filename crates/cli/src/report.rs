@@ -12,7 +12,7 @@ use fairlift_sim::stats::{Latency, Moments};
 
 use crate::explain::explanation;
 use crate::fio_json::{
-    PERCENTILES, Spread, batch_range, full_samples, latency_shares, milliseconds, per_second,
+    PERCENTILES, Spread, bandwidth_spread, batch_range, iops_spread, latency_shares, milliseconds,
     submitted_at_once,
 };
 use crate::number::count;
@@ -145,8 +145,7 @@ fn transfer(out: &mut String, job: &JobResult, direction: usize, all: &[JobResul
 }
 
 fn samples(out: &mut String, job: &JobResult, transfer: &Transfer, direction: usize, all: &[JobResult]) {
-    let bw = Spread::of(full_samples(job, transfer).map(|s| per_second(s.bytes) / 1024.0));
-    let iops = Spread::of(full_samples(job, transfer).map(|s| per_second(s.ios)));
+    let (bw, iops) = (bandwidth_spread(job, transfer), iops_spread(job, transfer));
     if bw.samples == 0 {
         return;
     }

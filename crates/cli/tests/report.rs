@@ -48,6 +48,44 @@ fn the_page_is_one_file_with_tables_figures_settings_and_stories() {
     assert_eq!(page.matches("<section class=\"case\"").count(), 1);
 }
 
+const GROUPS: &str = "\
+[global]
+direct=1
+size=64m
+runtime=3
+time_based
+rw=randread
+bs=4k
+numjobs=4
+[heavy]
+cgroup=vms/heavy
+cgroup_weight=300
+[light]
+cgroup=vms/light
+";
+
+#[test]
+fn groups_have_their_share_beside_what_is_due_to_their_weight() {
+    let folder = Folder::new().with("groups.fio", GROUPS);
+    folder.run("compare groups.fio --scheduler cfq,noop --report page.html --plots figures").ok();
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    for wanted in [
+        "<strong>Share of device time: group /vms/heavy</strong>",
+        "<strong>Share of device time: group /vms/light</strong>",
+        "due by weight",
+        "<caption>group /vms/heavy, weight 300</caption>",
+    ] {
+        assert!(page.contains(wanted), "the page has no '{wanted}'");
+    }
+    assert!(folder.path().join("figures/share-group-vms_heavy.svg").is_file());
+    folder.run("compare groups.fio --scheduler cfq --output-format json --output plain.json").ok();
+    folder
+        .run("compare groups.fio --scheduler cfq --output-format json --output told.json --report page.html")
+        .ok();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert_eq!(read("plain.json"), read("told.json"), "recording changes nothing");
+}
+
 #[test]
 fn the_same_seed_gives_the_same_page() {
     let page = || {

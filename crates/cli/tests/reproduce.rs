@@ -68,6 +68,25 @@ fn a_figure_that_does_not_come_out_is_exit_code_1() {
 }
 
 #[test]
+fn a_row_may_be_of_several_schedulers() {
+    let of_two = experiment(1.0, 1.0, "compare = \"at-least\"")
+        .replace("schedulers = [\"noop\"]", "schedulers = [\"noop\", \"deadline\"]")
+        .replace("scheduler = \"noop\"", "schedulers = [\"noop\", \"deadline\"]");
+    let (answer, _) = reproduce(&of_two, "--output-format json");
+    let page: Value = serde_json::from_str(&answer.stdout).unwrap();
+    let rows = page["experiments"][0]["rows"].as_array().unwrap();
+    let schedulers: Vec<_> = rows.iter().map(|row| row["scheduler"].as_str().unwrap()).collect();
+    assert_eq!((answer.code, schedulers), (0, vec!["noop", "deadline"]));
+
+    let both = experiment(1.0, 1.0, "schedulers = [\"noop\"]");
+    let neither = experiment(1.0, 1.0, "").replace("scheduler = \"noop\"\n", "");
+    for wrong in [both, neither] {
+        let said = reproduce(&wrong, "").0.complaint();
+        assert!(said.contains("either a scheduler or a list of schedulers"), "{said}");
+    }
+}
+
+#[test]
 fn more_than_at_least_is_better() {
     let (answer, _) = reproduce(&experiment(1.0, 0.2, "compare = \"at-least\""), "--output-format json");
     assert_eq!((answer.code, status(&answer).as_str()), (0, "better"));

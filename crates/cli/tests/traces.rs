@@ -168,6 +168,89 @@ fn a_replay_says_why_requests_waited() {
     }
 }
 
+/// Random reads of two volumes, all of them under way at once.
+fn volumes() -> String {
+    let row = |n: usize| format!("{n},{},4096,read,{},1\n", (n * 7919) % 400_000 * 8, ["db", "logs"][n % 2]);
+    format!("time_us,sector,bytes,op,device,response_s\n{}", (0..400).map(row).collect::<String>())
+}
+
+#[test]
+fn volumes_are_groups_that_share_by_weight() {
+    let folder = Folder::new().with("v.csv", volumes());
+    let replay = "replay v.csv --timing asap --scheduler noop,noop:groups=0";
+    let groups = |arguments: &str, run: usize| -> Vec<(String, u64, f64)> {
+        let json = folder.run(&format!("{replay} {arguments} --output-format json")).ok();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let groups = json["runs"][run]["groups"].as_array().unwrap().iter();
+        let row = |g: &serde_json::Value| {
+            let path = g["path"].as_str().unwrap().to_owned();
+            (path, g["all"]["read_requests"].as_u64().unwrap(), g["all"]["latency_mean_ns"].as_f64().unwrap())
+        };
+        groups.map(row).collect()
+    };
+    let even = groups("", 0);
+    let requests: Vec<_> = even.iter().map(|g| (g.0.as_str(), g.1)).collect();
+    assert_eq!(requests, [("/", 400), ("/db", 200), ("/logs", 200)]);
+    let heavy = groups("--set group./db.weight=1000", 0);
+    assert!(heavy[1].2 < 0.5 * heavy[2].2, "ten times the weight waits less: {heavy:?}");
+    assert!((0.7..1.4).contains(&(even[1].2 / even[2].2)), "equal weights wait alike: {even:?}");
+    let flat = groups("--set group./db.weight=1000", 1);
+    assert!((0.7..1.4).contains(&(flat[1].2 / flat[2].2)), "no groups for the queue: {flat:?}");
+}
+
+#[test]
+fn a_replay_tells_what_groups_got_and_waited_for() {
+    let folder = Folder::new().with("v.csv", volumes());
+    let text =
+        folder.run("replay v.csv --timing asap --scheduler cfq --set group./db.weight=500 --explain").ok();
+    for words in ["/db (weight 500)", "/logs (weight 100)", "requests of group", "2 volumes: each is a group"]
+    {
+        assert!(text.contains(words), "no '{words}' in\n{text}");
+    }
+    let complaint = folder.run("replay v.csv --set group./dv.weight=5").complaint();
+    assert!(complaint.contains("did you mean '/db'"), "{complaint}");
+    let json = folder.run("replay v.csv --timing asap --scheduler cfq --explain --output-format json").ok();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let run = &json["runs"][0];
+    for (group, told) in
+        run["groups"].as_array().unwrap().iter().zip(run["explain"]["groups"].as_array().unwrap())
+    {
+        assert_eq!(told["requests"], group["own"]["read_requests"], "{}", group["path"]);
+        let causes = told["request_causes"].as_array().unwrap().iter();
+        assert_eq!(told["request_ns"].as_u64(), Some(causes.map(|c| c["ns"].as_u64().unwrap()).sum()));
+    }
+    let lone = Folder::new().with("one.csv", volumes().replace("logs", "db"));
+    let complaint = lone.run("replay one.csv --set group./db.weight=5").complaint();
+    assert!(complaint.contains("several volumes and no processes"), "{complaint}");
+}
+
+#[test]
+fn control_groups_of_a_blktrace_are_groups_and_processes_in_them_contexts() {
+    let rows = "\
+0,queue,8,4096,read,7,4711\n100,queue,80,4096,write,8,4711\n200,queue,800,4096,read,9,1\n300,queue,8000,4096,read,7,512\n";
+    let folder = Folder::new().with("c.csv", format!("time_us,action,sector,bytes,op,pid,cgroup\n{rows}"));
+    folder.run("convert c.csv c.bin --to blktrace8").ok();
+    let json = folder.run("replay c.bin --scheduler noop --output-format json").ok();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let text = |value: &serde_json::Value, key: &str| value[key].as_str().map(str::to_owned);
+    let processes = json["replay"]["processes"].as_array().unwrap().iter();
+    let groups: Vec<_> = processes.map(|p| (p["pid"].as_u64().unwrap(), text(p, "group"))).collect();
+    let wanted = [(7, Some("/cgroup-4711")), (8, Some("/cgroup-4711")), (9, None), (7, Some("/cgroup-512"))];
+    assert_eq!(groups, wanted.map(|(pid, group)| (pid, group.map(str::to_owned))));
+    let rows = json["runs"][0]["groups"].as_array().unwrap().iter();
+    let rows: Vec<_> = rows
+        .map(|g| {
+            (
+                text(g, "path").unwrap(),
+                g["own"]["read_requests"].as_u64(),
+                g["own"]["write_requests"].as_u64(),
+            )
+        })
+        .collect();
+    let row = |path: &str, reads, writes| (path.to_owned(), Some(reads), Some(writes));
+    assert_eq!(rows, [row("/", 1, 0), row("/cgroup-4711", 1, 1), row("/cgroup-512", 1, 0)]);
+}
+
 #[test]
 fn a_replay_says_what_the_trace_lacks() {
     let whole = "time_s,sector,bytes,op,device\n0,0,4096,read,a\n0,8,4096,read,b\n1,0,4096,read,a\n";

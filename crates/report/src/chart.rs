@@ -67,13 +67,18 @@ pub(crate) struct Line {
     pub points: Vec<(f64, f64)>,
     /// Which of [`COLOURS`].
     pub colour: usize,
+    /// What should be, rather than what was.
+    pub dashed: bool,
 }
+
+/// A dash and the gap behind it, pixels.
+const DASH: (u32, u32) = (6, 4);
 
 /// Lines that are the same in all points become one with both names: one would hide the other.
 pub(crate) fn united(lines: Vec<Line>) -> Vec<Line> {
     let mut apart: Vec<Line> = Vec::new();
     for line in lines {
-        match apart.iter_mut().find(|other| other.points == line.points) {
+        match apart.iter_mut().find(|other| other.points == line.points && other.dashed == line.dashed) {
             Some(other) => {
                 other.label.push_str(" = ");
                 other.label.push_str(&line.label);
@@ -176,16 +181,21 @@ impl Chart {
             .map_err(failed)?;
         for (position, line) in self.lines.iter().enumerate() {
             let points = line.points.iter().map(|(px, py)| (self.x.place(*px), self.y.place(*py)));
-            chart
-                .draw_series(LineSeries::new(points, line.style(self.width(position) * scale)))
-                .map_err(failed)?;
+            let style = line.style(self.width(position) * scale);
+            let drawn = if line.dashed {
+                let (dash, gap) = (DASH.0 * scale, DASH.1 * scale);
+                chart.draw_series(DashedLineSeries::new(points, dash, gap, style)).map(drop)
+            } else {
+                chart.draw_series(LineSeries::new(points, style)).map(drop)
+            };
+            drawn.map_err(failed)?;
         }
         Ok(())
     }
 
     /// Width of a line: later ones are thinner, so that one that lies on another hides nothing.
     fn width(&self, position: usize) -> u32 {
-        (self.lines.len() - position + 1).min(5) as u32
+        if self.lines[position].dashed { 2 } else { (self.lines.len() - position + 1).min(5) as u32 }
     }
 
     fn x_range(&self) -> (f64, f64) {
@@ -286,8 +296,15 @@ fn draw_legend<B: DrawingBackend>(
     for (row, entries) in rows.iter().enumerate() {
         let y = (row as i32 * LEGEND_LINE + LEGEND_LINE / 2) * scale;
         for (x, line, width) in entries {
-            let stroke = [(x * scale, y), ((x + LEGEND_STROKE - 8) * scale, y)];
-            area.draw(&PathElement::new(stroke, line.style(width * scale as u32))).map_err(failed)?;
+            let (from, to) = (*x, x + LEGEND_STROKE - 8);
+            let (dash, step) = match line.dashed {
+                true => (DASH.0 as i32, (DASH.0 + DASH.1) as usize),
+                false => (to - from, (to - from) as usize),
+            };
+            for left in (from..to).step_by(step) {
+                let stroke = [(left * scale, y), ((left + dash).min(to) * scale, y)];
+                area.draw(&PathElement::new(stroke, line.style(width * scale as u32))).map_err(failed)?;
+            }
             let place = ((x + LEGEND_STROKE - 2) * scale, y);
             area.draw(&Text::new(line.label.clone(), place, text.clone())).map_err(failed)?;
         }
@@ -333,7 +350,9 @@ mod tests {
             x: Axis { label: "time", scale: Scale::Logarithmic, write: crate::unit::time },
             y: Axis { label: "share", scale: Scale::Linear, write: crate::unit::short },
             y_includes: (0.0, 1.0),
-            lines: vec![Line { label: "cfq <a&b>".into(), points, colour: 0 }],
+            lines: [false, true]
+                .map(|dashed| Line { label: "cfq <a&b>".into(), points: points.clone(), colour: 0, dashed })
+                .into(),
         }
     }
 

@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use fairlift_sim::result::{JobResult, RunResult, SAMPLE_NS};
+use fairlift_sim::result::{JobResult, RunResult};
+use fairlift_sim::samples::SAMPLE_NS;
 use fairlift_sim::scenario::Scenario;
 use fairlift_sim::stats::Latency;
 
 use crate::chart::{Axis, Chart, DrawError, Line, Scale, united};
-use crate::{shares, unit};
+use crate::{groups, shares, unit};
 
-/// Points a latency curve is thinned to; more would not be seen.
+/// Points a curve is thinned to; more would not be seen.
 const POINTS_MAX: usize = 400;
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
@@ -52,7 +53,7 @@ impl Figure {
 /// Jobs with figures in a case; a page of thousands would help nobody. Those that moved most are shown.
 pub(crate) const JOBS_MAX: usize = 8;
 
-/// All figures, case by case: latency, bandwidth and share of the device of every job, then the device.
+/// All figures, case by case: latency, bandwidth and share of the device of every job, then shares of groups, then the device.
 pub fn figures(scenario: &Scenario, runs: &[Vec<RunResult>]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (case, runs) in runs.iter().enumerate() {
@@ -65,6 +66,7 @@ pub fn figures(scenario: &Scenario, runs: &[Vec<RunResult>]) -> Vec<Figure> {
         for program in runs.first().into_iter().flat_map(|run| &run.programs).take(JOBS_MAX) {
             figures.extend(shares::share(case, label, &program.name, runs));
         }
+        figures.extend(groups::shares(case, label, runs));
         figures.extend(shares::busy(case, label, runs));
     }
     figures
@@ -104,6 +106,7 @@ fn latency(case: usize, label: &str, job: &str, columns: &Columns) -> Option<Fig
             label: scheduler.clone(),
             points: tail(&result.clat()),
             colour: *colour,
+            dashed: false,
         })
         .collect();
     if lines.is_empty() {
@@ -163,6 +166,7 @@ fn bandwidth(case: usize, label: &str, job: &str, columns: &Columns) -> Option<F
             label: scheduler.clone(),
             points: rate(result).map(|(s, rate)| (s, rate / unit)).collect(),
             colour: *colour,
+            dashed: false,
         })
         .filter(|line| line.points.len() > 1)
         .collect();
@@ -172,7 +176,7 @@ fn bandwidth(case: usize, label: &str, job: &str, columns: &Columns) -> Option<F
     Some(Figure {
         name: file_name(&["bandwidth", label, job]),
         title: title("Bandwidth", label, job),
-        caption: "Bytes moved in each half second, all directions and processes of the job. Further up is better.",
+        caption: "Bytes moved in each half second (or longer, of a long job), all directions and processes of the job. Further up is better.",
         case,
         chart: Chart {
             x: Axis { label: "time since the job's start", scale: Scale::Linear, write: seconds },
@@ -183,13 +187,19 @@ fn bandwidth(case: usize, label: &str, job: &str, columns: &Columns) -> Option<F
     })
 }
 
-/// Time in seconds and bytes per second, by sample. The last one is not full and left out.
+/// Time in seconds and bytes per second, by sample, or by so many of them that there are at most [`POINTS_MAX`] points. What is left
+/// over at the end is left out.
 fn rate(job: &JobResult) -> impl Iterator<Item = (f64, f64)> {
-    let sample_s = SAMPLE_NS as f64 / 1e9;
-    let full = (job.runtime_ns() / SAMPLE_NS) as usize;
-    let bytes =
-        |i: usize| job.transfers.iter().filter_map(|t| t.samples.get(i)).map(|s| s.bytes).sum::<u64>();
-    (0..full).map(move |i| ((i as f64 + 0.5) * sample_s, bytes(i) as f64 / sample_s))
+    let full = job.runtime_ns() / SAMPLE_NS;
+    let step = full.div_ceil(POINTS_MAX as u64).max(1);
+    let mut bytes = vec![0u64; (full / step) as usize];
+    for (number, sample) in job.transfers.iter().flat_map(|transfer| transfer.samples.iter()) {
+        if let Some(point) = bytes.get_mut((number / step) as usize) {
+            *point += sample.bytes;
+        }
+    }
+    let step_s = step as f64 * SAMPLE_NS as f64 / 1e9;
+    bytes.into_iter().enumerate().map(move |(i, bytes)| ((i as f64 + 0.5) * step_s, bytes as f64 / step_s))
 }
 
 pub(crate) fn seconds(value: f64) -> String {

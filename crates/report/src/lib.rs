@@ -5,6 +5,7 @@
 
 mod chart;
 mod curves;
+mod groups;
 mod page;
 mod shares;
 mod ticks;

@@ -8,7 +8,7 @@ use crate::curves::{Figure, file_name, seconds, title};
 use crate::unit;
 
 /// Points of a line; intervals are put together until there are no more.
-const POINTS_MAX: usize = 60;
+pub(crate) const POINTS_MAX: usize = 60;
 
 /// The share of a job (or program) in the device's working time under every scheduler.
 pub(crate) fn share(case: usize, label: &str, name: &str, runs: &[RunResult]) -> Option<Figure> {
@@ -60,7 +60,7 @@ fn figure(
     Some(Figure { name, title, caption, case, chart })
 }
 
-fn percent(value: f64) -> String {
+pub(crate) fn percent(value: f64) -> String {
     format!("{} %", unit::short(value))
 }
 
@@ -91,7 +91,7 @@ fn lines(
                 (all_ns > 0).then(|| (middle_s, 100.0 * ns as f64 / all_ns as f64))
             })
             .collect();
-        (points.len() > 1).then(|| Line { label: run.scheduler.clone(), points, colour })
+        (points.len() > 1).then(|| Line { label: run.scheduler.clone(), points, colour, dashed: false })
     };
     runs.iter().enumerate().filter_map(line).collect()
 }
@@ -109,6 +109,6 @@ fn worked(anatomy: &Anatomy, at: Interval) -> u64 {
 }
 
 fn sum(anatomy: &Anatomy, at: Interval, counts: impl Fn(Cause) -> bool) -> u64 {
-    let causes = anatomy.device.over_time.causes.iter().filter(|(cause, _)| counts(**cause));
+    let causes = anatomy.device.over_time.parts.iter().filter(|(cause, _)| counts(**cause));
     causes.flat_map(|(_, samples)| samples.iter().take(at.end).skip(at.start)).sum()
 }

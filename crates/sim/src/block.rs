@@ -3,15 +3,14 @@
 use std::collections::VecDeque;
 
 use fairlift_core::collections::Id;
-use fairlift_core::group::GroupId;
 use fairlift_core::group::limit::{Direction, Rates};
 use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
-use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, Request, RequestId};
+use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, GroupId, IoPrio, Op, Request, RequestId};
 
 use crate::anatomy::{Anatomy, Cause, Recorder, is_plugged};
 use crate::device::{Command, Completion, Device};
-use crate::engine::{OpId, TaskId};
+use crate::engine::{OpId, TaskId, earlier};
 use crate::group::{Cgroup, GroupTree, Meter};
 use crate::kernel::controller::seat::{Entry, Seat, Seated};
 use crate::kernel::controller::{Controller, Ticket};
@@ -83,7 +82,7 @@ pub(crate) enum Taken {
 pub struct BlockStats {
     /// Requests completed, per op: read, write, discard, flush.
     pub requests: [u64; 4],
-    /// Bios submitted.
+    /// Bios submitted. A flush is none where the device has nothing to flush and the queue is empty: it is done at once.
     pub bios: u64,
     /// Bios that joined a request.
     pub merged: u64,
@@ -264,7 +263,12 @@ impl BlockLayer {
     }
 
     pub(crate) fn start_anatomy(&mut self) {
-        self.recorder = Some(Box::new(Recorder::new()));
+        let mut recorder = Recorder::new();
+        if let Some(meter) = &mut self.meter {
+            recorder.use_groups(meter.groups());
+            meter.record_over_time();
+        }
+        self.recorder = Some(Box::new(recorder));
     }
 
     pub(crate) fn take_anatomy(&mut self, now: u64) -> Option<Anatomy> {
@@ -510,9 +514,8 @@ impl BlockLayer {
         let own = match answer {
             Submitted::Queued(rq) => Some(rq),
             Submitted::Merged(_) => None,
-            // It comes when it is let in.
-            Submitted::Held => return,
-            Submitted::Full | Submitted::NoRoom | Submitted::Done | Submitted::Refused(_) => return,
+            // What is held comes when it is let in.
+            _ => return,
         };
         meter.came(group, own, backlog_since_ns, now);
     }
@@ -639,7 +642,7 @@ impl BlockLayer {
 
     pub(crate) fn next_event(&self) -> Option<u64> {
         let controller = self.seat.as_ref().and_then(Seat::next_event);
-        [self.device.next_event(), self.timer, controller].into_iter().flatten().min()
+        earlier(earlier(self.device.next_event(), self.timer), controller)
     }
 
     /// Let the device work up to `now` and take what it finished.
@@ -666,7 +669,8 @@ impl BlockLayer {
         let request = self.queue.requests()[rq];
         self.trace_request(TraceKind::Completed, &request, now);
         if let Some(recorder) = &mut self.recorder {
-            recorder.completed(rq, &request, self.task_of[request.context.index()], now);
+            let group = self.meter.as_ref().map_or(Cgroup::ROOT, |meter| meter.group_of(rq, &request));
+            recorder.completed(rq, &request, self.task_of[request.context.index()], group, now);
         }
         let busy = now - self.charged_until.min(now);
         self.charged_until = now;
@@ -707,15 +711,24 @@ impl BlockLayer {
 
     /// Let those in whom the limits of the queue's groups allow; when to do it again.
     fn let_in(&mut self, now: u64) -> Option<u64> {
-        let mut entered = std::mem::take(&mut self.entered);
+        let entered = &mut self.entered;
         let until = self.queue.let_in(now, |bio, answer| entered.push((*bio, answer)));
-        self.entered = entered;
         self.book_entered(now);
         until
     }
 
     /// Count the bios that were let in.
     fn book_entered(&mut self, now: u64) {
+        if !self.entered.is_empty() {
+            self.book_each(now);
+        }
+        if self.queue.take_room() {
+            self.woken.extend(self.crowded.drain(..));
+        }
+    }
+
+    #[cold]
+    fn book_each(&mut self, now: u64) {
         let mut entered = std::mem::take(&mut self.entered);
         for (bio, answer) in entered.drain(..) {
             let (op, cgroup) = match (&self.seat, ticket_of(bio.cookie)) {
@@ -735,9 +748,6 @@ impl BlockLayer {
             }
         }
         self.entered = entered;
-        if self.queue.take_room() {
-            self.woken.extend(self.crowded.drain(..));
-        }
     }
 
     /// Let those try again who wait for the slots freed since the last call.

@@ -44,6 +44,8 @@ pub struct Machine {
     pub(crate) block: BlockLayer,
     /// Files, page cache and version rules.
     pub(crate) kernel: Kernel,
+    /// What the groups got while it counted, if that is over.
+    groups_at_close: Option<Vec<GroupResult>>,
 }
 
 #[derive(Debug)]
@@ -122,6 +124,7 @@ impl Machine {
         self.wake(task);
         if let Some(recorder) = self.block.recorder() {
             recorder.named(task, &self.tasks[task.0].name);
+            recorder.belongs(task, cgroup);
         }
         task
     }
@@ -196,8 +199,16 @@ impl Machine {
         }
     }
 
+    /// What the groups get from now on does not count.
+    pub(crate) fn close_group_figures(&mut self, tree: &GroupTree) {
+        self.groups_at_close = Some(self.group_results(tree));
+    }
+
     /// What the groups got.
     pub(crate) fn group_results(&mut self, tree: &GroupTree) -> Vec<GroupResult> {
+        if let Some(results) = &self.groups_at_close {
+            return results.clone();
+        }
         let now = self.now;
         let Some(meter) = self.block.meter() else { return Vec::new() };
         let cache = &self.kernel.cache;
@@ -206,7 +217,11 @@ impl Machine {
             (figures.dirtied_bytes, figures.written_bytes) = cache.bytes_of(group);
             figures
         };
-        results(tree, own, now - meter.since_ns())
+        let mut results = results(tree, own, now - meter.since_ns());
+        for (result, over_time) in results.iter_mut().zip(meter.over_time(now)) {
+            result.over_time = Some(over_time);
+        }
+        results
     }
 
     /// Who submits a bio, for `cgroup` or for its own group.
@@ -262,7 +277,7 @@ impl Machine {
 
     fn next_event(&self) -> Option<u64> {
         let timer = self.timers.peek().map(|Reverse((at, ..))| *at);
-        [timer, self.block.next_event()].into_iter().flatten().min()
+        earlier(timer, self.block.next_event())
     }
 
     fn advance_to(&mut self, at: u64) {
@@ -277,6 +292,15 @@ impl Machine {
             self.timers.pop();
             self.wake(task);
         }
+    }
+}
+
+/// The earlier of two times, if there is one.
+#[inline]
+pub(crate) fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
     }
 }
 
@@ -325,6 +349,7 @@ impl Simulation {
             born: Vec::new(),
             block,
             kernel,
+            groups_at_close: None,
         };
         Simulation { machine: Rc::new(RefCell::new(machine)), programs: Vec::new(), recording: None }
     }

@@ -162,7 +162,7 @@ pub fn run_with(
     let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);
     if !setup.groups.is_empty() {
         simulation.with_machine(|m| m.use_groups(setup.groups, host));
-        restart_figures_after_warmup(&mut simulation, setup);
+        count_figures_between(&mut simulation, setup, warmup_end_ns(setup), jobs_end_ns(setup, &jobs));
     }
     if own_limits {
         simulation.with_machine(|m| m.block.limit_groups(setup.groups));
@@ -184,7 +184,7 @@ pub fn run_with(
     let results = fio::spawn(&mut simulation, &jobs, &expansion, &options)?;
     let programs = program::spawn(&mut simulation, setup.programs, setup.groups, setup.seed)
         .map_err(|space| SetupError::NoSpace { job: "programs".to_owned(), space })?;
-    let replayed = replaying.map(|r| replay::spawn(&mut simulation, &r.trace, r.timing));
+    let replayed = replaying.map(|r| replay::spawn(&mut simulation, &r.trace, setup.groups, r.timing));
     // A trace may last for weeks; it ends by itself.
     let limit_ns = if replaying.is_some() { u64::MAX } else { LIMIT_NS };
     let outcome = simulation.run(limit_ns, progress);
@@ -218,16 +218,43 @@ pub fn run_with(
     })
 }
 
-/// What the groups get before the warm-up's end does not count.
-fn restart_figures_after_warmup(simulation: &mut Simulation, setup: &Setup<'_>) {
+/// When the groups' figures begin to count.
+fn warmup_end_ns(setup: &Setup<'_>) -> u64 {
     let ramps = setup.jobs.iter().map(|job| job.schedule.ramp_time_us * 1000);
-    let warmup_ns = setup.warmup_ns.or_else(|| ramps.max()).unwrap_or(0);
-    if warmup_ns > 0 {
-        simulation.spawn_daemon(IoPrio::DEFAULT, move |sys| async move {
-            sys.sleep_until(warmup_ns).await;
-            sys.machine.borrow_mut().restart_group_figures();
-        });
+    setup.warmup_ns.or_else(|| ramps.max()).unwrap_or(0)
+}
+
+/// When the first job's time is up, if that is known. Its requests and others' are still queued then, and are done by number, not
+/// by weight: what the groups get of the device until all are done does not count.
+fn jobs_end_ns(setup: &Setup<'_>, jobs: &[Job]) -> Option<u64> {
+    if setup.programs.iter().any(|program| !program.background) {
+        return None;
     }
+    let end_us = |job: &Job| {
+        let plan = &job.schedule;
+        (plan.runtime_us > 0).then_some(plan.start_delay_us.0 + plan.ramp_time_us + plan.runtime_us)
+    };
+    let ends_us: Option<Vec<u64>> = jobs.iter().map(end_us).collect();
+    ends_us?.into_iter().min().map(|us| us.saturating_mul(1000))
+}
+
+/// What the groups get outside of this does not count.
+fn count_figures_between(simulation: &mut Simulation, setup: &Setup<'_>, start_ns: u64, end_ns: Option<u64>) {
+    let end_ns = end_ns.filter(|end_ns| *end_ns > start_ns);
+    if start_ns == 0 && end_ns.is_none() {
+        return;
+    }
+    let tree = setup.groups.clone();
+    simulation.spawn_daemon(IoPrio::DEFAULT, move |sys| async move {
+        if start_ns > 0 {
+            sys.sleep_until(start_ns).await;
+            sys.machine.borrow_mut().restart_group_figures();
+        }
+        if let Some(end_ns) = end_ns {
+            sys.sleep_until(end_ns).await;
+            sys.machine.borrow_mut().close_group_figures(&tree);
+        }
+    });
 }
 
 /// The jobs with every runtime replaced, if one is given; they then run for that long whatever their size.

@@ -11,6 +11,7 @@ pub mod lab;
 pub mod program;
 pub mod recording;
 pub mod result;
+pub mod samples;
 pub mod scenario;
 pub mod scheduler;
 pub mod stats;

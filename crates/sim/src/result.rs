@@ -5,10 +5,8 @@ use crate::block::BlockStats;
 use crate::engine::Outcome;
 use crate::group::GroupResult;
 use crate::program::Figure;
+use crate::samples::{Sample, Samples};
 use crate::stats::{Latency, Moments, jain};
-
-/// Length of a bandwidth sample, nanoseconds (fio's `bwavgtime`).
-pub const SAMPLE_NS: u64 = 500_000_000;
 
 /// One direction of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,17 +21,8 @@ pub struct Transfer {
     pub clat: Latency,
     /// Both together.
     pub lat: Moments,
-    /// What moved in each [`SAMPLE_NS`] since the job's start.
-    pub samples: Vec<Sample>,
-}
-
-/// What a job moved in [`SAMPLE_NS`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sample {
-    /// I/Os completed.
-    pub ios: u64,
-    /// Bytes moved.
-    pub bytes: u64,
+    /// What moved as time went on since the job's start.
+    pub samples: Samples,
 }
 
 impl Transfer {
@@ -41,12 +30,7 @@ impl Transfer {
     pub(crate) fn add(&mut self, bytes: u64, since_start_ns: u64) {
         self.ios += 1;
         self.bytes += bytes;
-        let sample = (since_start_ns / SAMPLE_NS) as usize;
-        if sample >= self.samples.len() {
-            self.samples.resize(sample + 1, Sample::default());
-        }
-        self.samples[sample].ios += 1;
-        self.samples[sample].bytes += bytes;
+        self.samples.add(since_start_ns, Sample { ios: 1, bytes });
     }
 
     fn merge(&mut self, other: &Transfer) {
@@ -55,13 +39,7 @@ impl Transfer {
         self.slat.merge(&other.slat);
         self.clat.merge(&other.clat);
         self.lat.merge(&other.lat);
-        if self.samples.len() < other.samples.len() {
-            self.samples.resize(other.samples.len(), Sample::default());
-        }
-        for (mine, theirs) in self.samples.iter_mut().zip(&other.samples) {
-            mine.ios += theirs.ios;
-            mine.bytes += theirs.bytes;
-        }
+        self.samples.merge(&other.samples);
     }
 }
 

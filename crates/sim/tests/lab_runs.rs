@@ -10,6 +10,8 @@ mod determinism;
 mod durability;
 #[path = "lab/elevators.rs"]
 mod elevators;
+#[path = "lab/fair_writeback.rs"]
+mod fair_writeback;
 #[path = "lab/groups.rs"]
 mod groups;
 #[path = "lab/harness.rs"]

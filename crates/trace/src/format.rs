@@ -85,6 +85,8 @@ pub struct Facts {
     pub devices: bool,
     /// Sync, metadata, FUA, flush, readahead.
     pub flags: bool,
+    /// Its devices are volumes of different users, rather than the disks or files of one program or machine.
+    pub volumes: bool,
 }
 
 struct Row {
@@ -98,34 +100,35 @@ const fn row(
     name: &'static str,
     clock: Clock,
     resolution_ns: u64,
-    [stages, responses, processes, devices, flags]: [bool; 5],
+    [stages, responses, processes, devices, flags, volumes]: [bool; 6],
 ) -> Row {
-    Row { format, name, facts: Facts { clock, resolution_ns, stages, responses, processes, devices, flags } }
+    let facts = Facts { clock, resolution_ns, stages, responses, processes, devices, flags, volumes };
+    Row { format, name, facts }
 }
 
 const T: bool = true;
 const F: bool = false;
 const ROWS: [Row; 19] = [
-    //                                                                          stages responses processes devices flags
-    row(Format::Blktrace, "blktrace", Clock::SinceStart, 1, [T, F, T, T, T]),
-    row(Format::Blkparse, "blkparse", Clock::SinceStart, 1, [T, F, T, T, T]),
-    row(Format::BlkparseFormat, "blkparse-format", Clock::SinceStart, 1, [T, T, T, T, T]),
-    row(Format::Ftrace, "ftrace", Clock::SinceBoot, 1_000, [T, F, T, T, T]),
-    row(Format::Iolog, "iolog", Clock::SinceStart, 1_000, [F, F, F, T, F]),
-    row(Format::DiskSim, "disksim", Clock::SinceStart, 1, [F, F, F, T, F]),
-    row(Format::DiskSimValidation, "disksim-validation", Clock::SinceStart, 1, [F, T, F, F, F]),
-    row(Format::MqSim, "mqsim", Clock::SinceStart, 1, [F, F, F, T, F]),
-    row(Format::Blkreplay, "blkreplay", Clock::SinceStart, 1, [F, T, F, F, T]),
-    row(Format::Msr, "msr", Clock::Unix, 100, [F, T, F, T, F]),
-    row(Format::Systor, "systor17", Clock::Unix, 1_000, [F, T, F, T, F]),
-    row(Format::Alibaba, "alibaba", Clock::Unix, 1_000, [F, F, F, T, F]),
-    row(Format::Tencent, "tencent", Clock::Unix, 1_000_000_000, [F, F, F, T, F]),
-    row(Format::K5, "k5", Clock::Unix, 1_000, [F, F, F, T, F]),
-    row(Format::Spc, "spc", Clock::SinceStart, 1_000, [F, F, F, T, F]),
-    row(Format::Fiu, "fiu", Clock::SinceStart, 1, [F, F, T, T, F]),
-    row(Format::Vscsi, "vscsi", Clock::SinceStart, 1_000, [F, T, F, F, F]),
-    row(Format::VscsiCsv, "vscsi-csv", Clock::SinceStart, 1_000, [F, F, F, F, F]),
-    row(Format::Csv, "csv", Clock::SinceStart, 1, [T, T, T, T, T]),
+    //                                                                          stages responses processes devices flags volumes
+    row(Format::Blktrace, "blktrace", Clock::SinceStart, 1, [T, F, T, T, T, F]),
+    row(Format::Blkparse, "blkparse", Clock::SinceStart, 1, [T, F, T, T, T, F]),
+    row(Format::BlkparseFormat, "blkparse-format", Clock::SinceStart, 1, [T, T, T, T, T, F]),
+    row(Format::Ftrace, "ftrace", Clock::SinceBoot, 1_000, [T, F, T, T, T, F]),
+    row(Format::Iolog, "iolog", Clock::SinceStart, 1_000, [F, F, F, T, F, F]),
+    row(Format::DiskSim, "disksim", Clock::SinceStart, 1, [F, F, F, T, F, F]),
+    row(Format::DiskSimValidation, "disksim-validation", Clock::SinceStart, 1, [F, T, F, F, F, F]),
+    row(Format::MqSim, "mqsim", Clock::SinceStart, 1, [F, F, F, T, F, F]),
+    row(Format::Blkreplay, "blkreplay", Clock::SinceStart, 1, [F, T, F, F, T, F]),
+    row(Format::Msr, "msr", Clock::Unix, 100, [F, T, F, T, F, T]),
+    row(Format::Systor, "systor17", Clock::Unix, 1_000, [F, T, F, T, F, T]),
+    row(Format::Alibaba, "alibaba", Clock::Unix, 1_000, [F, F, F, T, F, T]),
+    row(Format::Tencent, "tencent", Clock::Unix, 1_000_000_000, [F, F, F, T, F, T]),
+    row(Format::K5, "k5", Clock::Unix, 1_000, [F, F, F, T, F, T]),
+    row(Format::Spc, "spc", Clock::SinceStart, 1_000, [F, F, F, T, F, F]),
+    row(Format::Fiu, "fiu", Clock::SinceStart, 1, [F, F, T, T, F, F]),
+    row(Format::Vscsi, "vscsi", Clock::SinceStart, 1_000, [F, T, F, F, F, F]),
+    row(Format::VscsiCsv, "vscsi-csv", Clock::SinceStart, 1_000, [F, F, F, F, F, F]),
+    row(Format::Csv, "csv", Clock::SinceStart, 1, [T, T, T, T, T, T]),
 ];
 
 impl Format {

@@ -1,6 +1,6 @@
 //! Names seen in a trace, each kept once.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A name in a [`Names`] table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,14 +14,14 @@ const BYTES_MAX: usize = 32 << 20;
 /// Process and volume names of one trace. Bytes that are no UTF-8 are replaced.
 #[derive(Clone, Debug)]
 pub struct Names {
-    numbers: HashMap<Box<str>, Text>,
+    numbers: FxHashMap<Box<str>, Text>,
     names: Vec<Box<str>>,
     bytes: usize,
 }
 
 impl Default for Names {
     fn default() -> Self {
-        let mut names = Self { numbers: HashMap::new(), names: Vec::new(), bytes: 0 };
+        let mut names = Self { numbers: FxHashMap::default(), names: Vec::new(), bytes: 0 };
         names.intern("(other)");
         names
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use fairlift_sim::program::replay::Timing;
 
-use crate::args::{Format, ViewArguments, at_least_one};
+use crate::args::{ResultArguments, at_least_one};
 
 /// How a trace is read.
 #[derive(Args, Clone, Debug)]
@@ -146,8 +146,9 @@ Examples:
   fairlift replay sda --timing closed --device sata7200-2009,flash-kd
   fairlift replay mysql.load.gz --scheduler deadline,cfq,cfq:slice_idle=0 --kernel 2.6.34
   fairlift replay volumes.csv --only 7,9 --timing scaled=0.5 --output-format csv
+  fairlift replay alibaba.csv --set group./7.weight=500 --scheduler deadline,deadline:groups=0
 
-Each traced process is an io context of its own. Timing open: at the recorded times. closed: a process goes on when as many
+Each traced process is an io context of its own, each control group, or volume where processes are not told, a group. Timing open: at the recorded times. closed: a process goes on when as many
 of its I/Os are done as were then, and it has thought as long as it did then. asap: the same without thinking. scaled=N: open,
 all times multiplied by N. Latencies run from the moment an I/O is due, so that waiting for a request slot counts.")]
 pub struct ReplayArguments {
@@ -181,8 +182,9 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
     #[arg(short, long, value_name = "A,B,C", value_delimiter = ',')]
     pub device: Vec<String>,
 
-    /// Change a tunable, such as cfq.slice_idle=0, in every column of that scheduler; may be repeated
-    #[arg(long, value_name = "SCHEDULER.TUNABLE=VALUE")]
+    /// Change a tunable, such as cfq.slice_idle=0, in every column of that scheduler, or a group: group./NAME.weight=500; may be
+    /// repeated
+    #[arg(long, value_name = "WHOSE.WHAT=VALUE")]
     pub set: Vec<String>,
 
     /// Seed of everything random; the same seed gives the same bytes [default: 1]
@@ -205,17 +207,9 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
     #[arg(long = "trace", value_name = "FILE")]
     pub record: Option<PathBuf>,
 
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
-    pub output_format: Format,
-
-    /// Write to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-
-    /// Results to look at.
+    /// Where results go.
     #[command(flatten)]
-    pub view: ViewArguments,
+    pub results: ResultArguments,
 }
 
 /// `fairlift capture`.

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use fairlift_sim::group::GroupTree;
 use fairlift_sim::lab::Replaying;
 use fairlift_sim::program::replay::{Loader, Replay};
 use fairlift_sim::scenario::{Case, Scenario};
@@ -42,8 +41,8 @@ struct Process {
 
 /// Read the trace, replay it everywhere, print what came of it.
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
-    let output = Output::open(arguments.output.as_deref())?;
-    let view = View::open(&arguments.view)?;
+    let output = Output::open(arguments.results.output.as_deref())?;
+    let view = View::open(&arguments.results.view)?;
     let mut scenario = input::blank(&arguments.trace, Vec::new())?;
     if let Some(name) = &arguments.kernel {
         scenario.rules = input::kernel(name)?.clone();
@@ -51,7 +50,10 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
     scenario.explain = arguments.explain;
     input::choose(&mut scenario, &arguments.scheduler)?;
-    for setting in &arguments.set {
+    // Groups are known with the trace.
+    let (of_groups, of_schedulers): (Vec<&String>, Vec<_>) =
+        arguments.set.iter().partition(|setting| setting.starts_with(input::GROUP_SETTING));
+    for setting in of_schedulers {
         input::set(&mut scenario, setting)?;
     }
     let devices = arguments.device.iter().map(|name| input::device(name)).collect::<Result<Vec<_>, _>>()?;
@@ -64,11 +66,12 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
         return Err(Failure::new(format!("device '{}' is given twice", twice.1.name())).at("--device"));
     }
     let (trace, format) = load(arguments)?;
+    let groups = trace.groups();
     let case = |name: &str, device| Case {
         name: name.to_owned(),
         jobs: Vec::new(),
         programs: Vec::new(),
-        groups: GroupTree::default(),
+        groups: groups.clone(),
         replaying: Some(Replaying { trace: Arc::clone(&trace), timing: arguments.timing }),
         device,
         global_options: Vec::new(),
@@ -83,12 +86,15 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
             })
             .collect(),
     };
+    for setting in of_groups {
+        input::set(&mut scenario, setting)?;
+    }
     scenario.title = title(arguments, &trace, format);
     let notes = notes(&scenario, &trace, arguments);
     view.prepare(&mut scenario);
     let mut runs = crate::simulate(&scenario, arguments.threads, arguments.record.as_deref())?;
     view.write(&scenario, &mut runs, arguments.explain)?;
-    let text = match arguments.output_format {
+    let text = match arguments.results.output_format {
         Format::Table => with_notes(&table::table(&scenario, &runs, output.style()), &notes, output.style()),
         Format::Json => json::replay(&scenario, &runs, &about(arguments, &trace, format, notes)),
         Format::Csv => {

@@ -9,6 +9,7 @@
 mod charge;
 mod fair;
 pub mod limit;
+mod occupancy;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use crate::collections::Id;
 use crate::context::IoClass;
 use crate::tunable::SetError;
 use fair::Fair;
+use occupancy::Occupancy;
 
 crate::collections::define_id! {
     /// A group's slot in [`Groups`].
@@ -104,6 +106,8 @@ pub struct Group {
     /// Of these with the elevator, and in the device.
     pub(crate) queued: u32,
     pub(crate) in_flight: u32,
+    /// Device time on its account that it was not charged for yet, nanoseconds; used when overruns are charged.
+    unpaid_ns: u64,
     pub(crate) stats: GroupStats,
 }
 
@@ -121,6 +125,7 @@ impl Group {
         requests: 0,
         queued: 0,
         in_flight: 0,
+        unpaid_ns: 0,
         stats: GroupStats { io: [[IO_NONE; 2]; 3], time_ns: 0, dequeued: 0, idle_ns: 0 },
     };
 
@@ -165,6 +170,7 @@ pub struct Groups {
     free: Vec<GroupId>,
     fair: Fair,
     settings: Settings,
+    occupancy: Occupancy,
     /// Were there ever others than the root? Until then nothing is counted, and elevators need not ask.
     in_use: bool,
     /// Counts the changes of the tree and its weights, for those who keep a copy ([`limit::Limits`]).
@@ -180,7 +186,7 @@ impl Groups {
         let mut fair = Fair::new(slots.len(), settings.group_slice_ns);
         fair.enter(GroupId::ROOT, GroupId::ROOT, &GroupParams::default());
         let free = (1..=capacity).rev().map(GroupId::from_index).collect();
-        Groups { slots, free, fair, settings, in_use: false, changes: 0 }
+        Groups { slots, free, fair, settings, occupancy: Occupancy::NEW, in_use: false, changes: 0 }
     }
 
     /// Number of slots, the root included: an elevator's per-group arrays have this length.
@@ -333,6 +339,54 @@ impl Groups {
     pub(crate) fn charge(&mut self, id: GroupId, used: &Used) {
         self.fair.charge(id, self.settings.charge().of(used));
         self.slots[id.index()].stats.time_ns += used.time_ns;
+    }
+
+    /// So many requests are in the device already.
+    pub(crate) fn start_counting(&mut self, in_flight: u32) {
+        self.occupancy.start(in_flight);
+    }
+
+    /// A request goes to the device.
+    pub(crate) fn issued(&mut self, now: u64) {
+        let pause = self.occupancy.issued(self.settings.group_slice_ns, now);
+        self.put_on_account(pause);
+    }
+
+    /// A request of `id` is done, or came back.
+    pub(crate) fn completed(&mut self, id: GroupId, now: u64) {
+        let time_ns = self.occupancy.completed(now);
+        self.slots[id.index()].unpaid_ns += time_ns;
+    }
+
+    /// The device is at `id`'s disposal from now on, if it was at nobody's.
+    pub(crate) fn turn_of(&mut self, id: GroupId, now: u64) {
+        self.occupancy.turn_of(id, now);
+    }
+
+    /// The turn is over: what `id`, whose it was, has to pay for, nanoseconds.
+    pub(crate) fn turn_over(&mut self, id: GroupId, now: u64) -> u64 {
+        let pause = self.occupancy.turn_over(self.settings.group_slice_ns, now);
+        self.put_on_account(pause);
+        self.take_account(id)
+    }
+
+    /// What is on `id`'s account, which is empty from now on, nanoseconds.
+    pub(crate) fn take_account(&mut self, id: GroupId) -> u64 {
+        core::mem::take(&mut self.slots[id.index()].unpaid_ns)
+    }
+
+    fn put_on_account(&mut self, pause: Option<(GroupId, u64)>) {
+        if let Some((id, time_ns)) = pause {
+            self.slots[id.index()].unpaid_ns += time_ns;
+        }
+    }
+
+    /// `id`, whose turn it is not, pays for what the device still did for it.
+    pub(crate) fn charge_rest(&mut self, id: GroupId) {
+        if self.settings.charges_overrun() {
+            let time_ns = self.take_account(id);
+            self.charge(id, &Used { time_ns, ..Used::default() });
+        }
     }
 
     pub(crate) fn slot(&mut self, id: GroupId) -> &mut Group {

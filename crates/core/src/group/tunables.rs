@@ -46,6 +46,13 @@ const CHARGE: Tunable = Tunable::new(
     "what weights share out: device time, bytes or requests",
 );
 
+const GROUP_DEPTH: Tunable = Tunable::new(
+    "group_depth",
+    Unit::Requests,
+    (0, MAX),
+    0,
+    "requests a group may have in the device while others want it, under noop, deadline and anticipatory; 0 = no limit",
+);
 const NR_GROUP_REQUESTS: Tunable = Tunable::new(
     "nr_group_requests",
     Unit::Number,
@@ -56,7 +63,7 @@ const NR_GROUP_REQUESTS: Tunable = Tunable::new(
 
 /// The settings, in the order to show them.
 pub const TUNABLES: &[Tunable] =
-    &[GROUP_IDLE, GROUP_SLICE, GROUP_LATENCY, FAIRNESS, CHARGE, NR_GROUP_REQUESTS];
+    &[GROUP_IDLE, GROUP_SLICE, GROUP_LATENCY, FAIRNESS, CHARGE, GROUP_DEPTH, NR_GROUP_REQUESTS];
 
 /// Their values, times in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +73,7 @@ pub struct Settings {
     pub(crate) group_latency_ns: u64,
     pub(crate) fairness: u64,
     charge: u64,
+    pub(crate) group_depth: u64,
     pub(crate) nr_group_requests: u64,
 }
 
@@ -76,6 +84,7 @@ impl Settings {
         group_latency_ns: GROUP_LATENCY.stored_default(),
         fairness: FAIRNESS.stored_default(),
         charge: CHARGE.stored_default(),
+        group_depth: GROUP_DEPTH.stored_default(),
         nr_group_requests: NR_GROUP_REQUESTS.stored_default(),
     };
 
@@ -121,6 +130,7 @@ impl Settings {
             "group_latency" => &mut self.group_latency_ns,
             "fairness" => &mut self.fairness,
             "charge" => &mut self.charge,
+            "group_depth" => &mut self.group_depth,
             "nr_group_requests" => &mut self.nr_group_requests,
             _ => return None,
         })

@@ -8,6 +8,8 @@
 //! those who want a turn for the same time: if the next turn is its own again, it is waited for then, and otherwise others
 //! are served meanwhile and no time is lost. That is the posts' *wait busy*, paid only where it decides something.
 //!
+//! With overruns charged a turn costs what is on its group's account, not what it lasted (see `occupancy`).
+//!
 //! Source: the IO controller's version 10 (24 September 2009) as described in `docs/sources.md`.
 
 use alloc::vec::Vec;
@@ -134,15 +136,18 @@ impl Turns {
         }
     }
 
-    /// A request of `group` came back from the device undone.
-    pub(crate) fn requeued(&mut self) {
+    /// A request came back from the device, done under an elevator that takes its own turns, or undone.
+    pub(crate) fn returned(&mut self) {
         self.in_flight -= 1;
     }
 
     /// A request of `group` is done.
-    pub(crate) fn completed(&mut self, groups: &Groups, group: GroupId, now: u64) {
+    pub(crate) fn completed(&mut self, groups: &mut Groups, group: GroupId, now: u64) {
         self.in_flight -= 1;
         self.habits[group.index()].answered_ns = Some(now);
+        if self.active.is_none_or(|active| active.group != group) {
+            groups.charge_rest(group);
+        }
         let Some(active) = self.active.as_mut().filter(|active| active.slice.is_none()) else { return };
         if active.group != group {
             active.since_ns = now;
@@ -164,7 +169,7 @@ impl Turns {
             let group = active.group;
             let over = active.slice.is_some_and(|(since, length)| now.saturating_sub(since) >= length);
             if !over && groups[group].queued() > 0 {
-                return Turn::Of(group);
+                return self.send(groups, group);
             }
             if !over && let Some(turn) = self.wait_for(groups, group, now) {
                 return turn;
@@ -172,6 +177,15 @@ impl Turns {
             self.end_turn(groups, now);
         }
         self.next_turn(groups, now)
+    }
+
+    /// It is `group`'s turn: may one more request of it go to the device?
+    fn send(&self, groups: &Groups, group: GroupId) -> Turn {
+        let depth_max = groups.settings().group_depth;
+        let (queued, in_flight) = (groups[group].queued(), groups[group].in_flight());
+        let others_want = self.queued > queued || self.in_flight > in_flight;
+        let is_full = depth_max > 0 && others_want && u64::from(in_flight) >= depth_max;
+        if is_full { Turn::Rest } else { Turn::Of(group) }
     }
 
     /// Is it worth waiting for `group`, which has nothing queued?
@@ -213,13 +227,14 @@ impl Turns {
         }
     }
 
-    fn begin_turn(&mut self, groups: &Groups, group: GroupId, now: u64) -> Turn {
+    fn begin_turn(&mut self, groups: &mut Groups, group: GroupId, now: u64) -> Turn {
         if groups.settings().drains() && self.in_flight > groups[group].in_flight() {
             return Turn::Rest;
         }
         let alone = self.in_flight == groups[group].in_flight();
+        groups.turn_of(group, now);
         self.active = Some(Active { group, since_ns: now, alone, slice: None, sent: Used::default() });
-        Turn::Of(group)
+        self.send(groups, group)
     }
 
     /// Whose turn ended since the last call.
@@ -240,11 +255,10 @@ impl Turns {
             end_ns = now.min(idle_since_ns.saturating_add(groups.settings().group_idle_ns));
             groups.slot(group).stats.idle_ns += end_ns.saturating_sub(idle_since_ns);
         }
+        let used_ns = groups.turn_over(group, end_ns);
         let time_ns = match active.slice {
-            Some((since, length)) if !groups.settings().charges_overrun() => {
-                end_ns.saturating_sub(since).min(length)
-            }
-            Some((since, _)) => end_ns.saturating_sub(since),
+            _ if groups.settings().charges_overrun() => used_ns,
+            Some((since, length)) => end_ns.saturating_sub(since).min(length),
             None => end_ns.saturating_sub(active.since_ns),
         };
         groups.charge(group, &Used { time_ns, ..active.sent });

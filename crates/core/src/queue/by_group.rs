@@ -33,6 +33,7 @@ impl ElevatorQueue {
         }
         let (queued, in_flight) = (root.queued, root.in_flight);
         self.turns.start(queued, in_flight);
+        self.groups.start_counting(in_flight);
         if self.grouping == Grouping::Queues {
             self.groups.set_busy(GroupId::ROOT, queued > 0);
         }
@@ -76,6 +77,7 @@ impl ElevatorQueue {
         let group = self.groups.slot(request.group);
         group.in_flight += 1;
         group.stats.of(request).wait_ns += now.saturating_sub(request.start_ns);
+        self.groups.issued(now);
         self.turns.issued(request.group, request.sectors);
     }
 
@@ -89,16 +91,22 @@ impl ElevatorQueue {
         io.ios += 1;
         io.sectors += u64::from(request.sectors);
         io.service_ns += now.saturating_sub(request.issued_ns);
-        self.turns.completed(&self.groups, request.group, now);
+        self.groups.completed(request.group, now);
+        if self.grouping == Grouping::Queues {
+            self.turns.completed(&mut self.groups, request.group, now);
+        } else {
+            self.turns.returned();
+        }
     }
 
     /// `rq` came back from the device undone.
     #[cold]
-    pub(super) fn group_return(&mut self, rq: RequestId) {
+    pub(super) fn group_return(&mut self, rq: RequestId, now: u64) {
         let request = &self.requests[rq];
         let group = self.groups.slot(request.group);
         group.in_flight -= 1;
-        self.turns.requeued();
+        self.groups.completed(request.group, now);
+        self.turns.returned();
     }
 
     /// What the elevator says of the queue of the group whose turn it is.

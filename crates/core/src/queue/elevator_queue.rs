@@ -405,7 +405,7 @@ impl ElevatorQueue {
         self.device.in_flight[usize::from(sync)] -= 1;
         self.queued += 1;
         if self.grouped {
-            self.group_return(rq);
+            self.group_return(rq, now);
         }
         if self.watches_device && generation == self.generation {
             let (elevator, mut env) = self.split(now);

@@ -1,11 +1,12 @@
 //! The comparison as tables: jobs and directions with every scheduler below each other, then the programs.
 
+use fairlift_sim::group::GroupResult;
 use fairlift_sim::result::{JobResult, RunResult};
 use fairlift_sim::stats::Latency;
 use maud::{Markup, html};
 
 use super::in_case;
-use crate::unit;
+use crate::{groups, unit};
 
 /// Names of the directions, by their numbers.
 const DIRECTIONS: [&str; 3] = ["reads", "writes", "trims"];
@@ -31,6 +32,7 @@ pub(super) fn tables(case: &str, runs: &[RunResult]) -> Markup {
             (table(case, &format!("{name}, fsync"), &sync_rows(runs, &results, name)))
         }
         @if !names.is_empty() { (totals(case, runs)) }
+        (groups(case, runs))
         (programs(case, runs))
     }
 }
@@ -102,6 +104,47 @@ fn table(case: &str, caption: &str, rows: &[Row<'_>]) -> Markup {
                     (cell(&unit::short(row.ios_per_s), best_rate == Some(row.ios_per_s)))
                     @for (value, best) in latency.iter().zip(&best_latency) { (cell(&unit::time(*value), *best == Some(*value))) }
                     td.number { (format!("{:.1} %", 100.0 * row.device_share)) }
+                } } }
+            }
+        }
+    }
+}
+
+/// A table for each group with a figure: what it got, with the groups below it.
+fn groups(case: &str, runs: &[RunResult]) -> Markup {
+    html! {
+        @for group in groups::shown(runs) {
+            @let results: Vec<(&str, &GroupResult)> =
+                runs.iter().filter_map(|run| Some((run.scheduler.as_str(), run.groups.get(group)?))).collect();
+            @if let Some((_, first)) = results.first() {
+                (group_table(case, &format!("group {}, weight {}", first.path, first.weight.unwrap_or(0)), &results))
+            }
+        }
+    }
+}
+
+fn group_table(case: &str, caption: &str, results: &[(&str, &GroupResult)]) -> Markup {
+    let rate = |group: &GroupResult, direction: usize| {
+        unit::bandwidth(group.per_second(512 * group.all.sectors[direction]))
+    };
+    html! {
+        div.scroll tabindex="0" role="region" aria-label={ (caption) (in_case(case)) } {
+            table {
+                caption { (caption) }
+                thead { tr {
+                    th scope="col" { "scheduler" }
+                    @for head in ["of its parent's device time", "reads", "writes", "requests per s", "mean latency", "max"] {
+                        th.number scope="col" { (head) }
+                    }
+                } }
+                tbody { @for (scheduler, group) in results { tr {
+                    th scope="row" { (scheduler) }
+                    td.number { (format!("{:.1} %", 100.0 * group.share)) }
+                    td.number { (rate(group, 0)) }
+                    td.number { (rate(group, 1)) }
+                    td.number { (unit::short(group.per_second(group.all.requests.iter().sum()))) }
+                    td.number { (unit::time(group.all.latency.mean_ns())) }
+                    td.number { (unit::time(group.all.latency.max_ns() as f64)) }
                 } } }
             }
         }

@@ -308,6 +308,25 @@ pub struct TaskTimes {
     pub request_causes: Vec<Share>,
     /// What the task itself waited for; [`Cause::Device`] stands for all waiting for I/O.
     pub waits: Vec<Share>,
+    /// Its group's place among the run's groups ([`crate::result::RunResult::groups`]); 0: the root.
+    #[serde(skip_serializing_if = "is_root")]
+    pub group: usize,
+}
+
+const fn is_root(group: &usize) -> bool {
+    *group == 0
+}
+
+/// Where the time of a group's requests went, without those of the groups below it. Whose a request is the block layer says: what
+/// kernel threads write for a group is the group's.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct GroupTimes {
+    /// Its requests that are done.
+    pub requests: u64,
+    /// Their time from the wish to the end, added up, nanoseconds.
+    pub request_ns: u64,
+    /// Where that went; adds up to `request_ns`.
+    pub request_causes: Vec<Share>,
 }
 
 /// What the device's time went to.
@@ -317,7 +336,7 @@ pub struct DeviceTimes {
     pub causes: Vec<Share>,
     /// The same, as it went on; for pictures, not part of the JSON.
     #[serde(skip)]
-    pub over_time: OverTime,
+    pub over_time: OverTime<Cause>,
 }
 
 /// Everything recorded of a run.
@@ -327,6 +346,9 @@ pub struct Anatomy {
     pub duration_ns: u64,
     /// All tasks that did or waited for something.
     pub tasks: Vec<TaskTimes>,
+    /// The run's groups, the root first, in the order of its results; none if it has none but the root.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupTimes>,
     /// The device.
     pub device: DeviceTimes,
     /// The [`SLOWEST_REQUESTS`], the slowest first.
@@ -345,9 +367,19 @@ impl Anatomy {
         cause.words(self.name(task), elevator)
     }
 
+    /// The place of a task's group among the run's groups.
+    pub fn group(&self, task: Option<TaskId>) -> Option<usize> {
+        self.task(task).map(|t| t.group)
+    }
+
     /// What a task is called.
     pub fn name(&self, task: Option<TaskId>) -> &str {
-        let found = task.and_then(|task| self.tasks.iter().find(|t| t.task == task));
-        found.map_or("nobody", |t| t.name.as_str())
+        self.task(task).map_or("nobody", |t| t.name.as_str())
+    }
+
+    /// They stand in the order of their numbers.
+    fn task(&self, task: Option<TaskId>) -> Option<&TaskTimes> {
+        let task = task?;
+        self.tasks.get(task.0).filter(|times| times.task == task)
     }
 }

@@ -10,9 +10,11 @@ use super::calls::CallTotals;
 use super::tasks::{Task, Why};
 use super::timeline::{State, Timeline, behind, push};
 use super::{
-    Anatomy, Call, Cause, DeviceTimes, RequestStory, SLOWEST_REQUESTS, Share, Span, Step, TaskTimes,
+    Anatomy, Call, Cause, DeviceTimes, GroupTimes, RequestStory, SLOWEST_REQUESTS, Share, Span, Step,
+    TaskTimes,
 };
 use crate::engine::{OpId, TaskId};
+use crate::group::Cgroup;
 
 /// Stretches of time kept before those that nobody will ask for are looked for and dropped.
 const KEPT: usize = 1 << 16;
@@ -28,6 +30,14 @@ pub(crate) struct Critical {
     released_ns: u64,
     pub(super) issued_ns: Option<u64>,
     pub(super) done_ns: Option<u64>,
+}
+
+/// What the requests of a group came to.
+#[derive(Debug, Default)]
+struct GroupTotals {
+    requests: u64,
+    request_ns: u64,
+    causes: BTreeMap<Cause, u64>,
 }
 
 /// The recorder of a run.
@@ -46,6 +56,8 @@ pub(crate) struct Recorder {
     /// In the order of the block layer's own list: which request ended each operation that is done.
     done_by: VecDeque<Option<Critical>>,
     pub(super) tasks: Vec<Task>,
+    /// By [`Cgroup`]; empty when there is none but the root.
+    groups: Vec<GroupTotals>,
     pub(super) open_calls: usize,
     pub(super) calls: BTreeMap<(String, Call), CallTotals>,
     slowest: Vec<RequestStory>,
@@ -63,6 +75,7 @@ impl Recorder {
             request_of: Vec::new(),
             done_by: VecDeque::new(),
             tasks: Vec::new(),
+            groups: Vec::new(),
             open_calls: 0,
             calls: BTreeMap::new(),
             slowest: Vec::new(),
@@ -81,6 +94,16 @@ impl Recorder {
 
     pub(crate) fn named(&mut self, task: TaskId, name: &str) {
         name.clone_into(&mut self.task(task).name);
+    }
+
+    /// The task is in this group.
+    pub(crate) fn belongs(&mut self, task: TaskId, group: Cgroup) {
+        self.task(task).group = group;
+    }
+
+    /// The run has so many groups, the root included.
+    pub(crate) fn use_groups(&mut self, groups: usize) {
+        self.groups.resize_with(groups, GroupTotals::default);
     }
 
     /// The task cannot go on.
@@ -162,8 +185,15 @@ impl Recorder {
         }
     }
 
-    /// The device did a request of `task`.
-    pub(crate) fn completed(&mut self, rq: RequestId, request: &Request, task: Option<TaskId>, now: u64) {
+    /// The device did a request of `task`, which `group` has to answer for.
+    pub(crate) fn completed(
+        &mut self,
+        rq: RequestId,
+        request: &Request,
+        task: Option<TaskId>,
+        group: Cgroup,
+        now: u64,
+    ) {
         if request.op == Op::Flush {
             self.timeline.completed(Cause::Flush, now);
             return;
@@ -180,6 +210,13 @@ impl Recorder {
             state.request_ns += took;
             for span in &spans {
                 *state.causes.entry(span.cause).or_default() += span.end_ns - span.start_ns;
+            }
+        }
+        if let Some(totals) = self.groups.get_mut(group.index()) {
+            totals.requests += 1;
+            totals.request_ns += took;
+            for span in &spans {
+                *totals.causes.entry(span.cause).or_default() += span.end_ns - span.start_ns;
             }
         }
         self.keep_if_slow(&known, request, took, spans);
@@ -287,10 +324,17 @@ impl Recorder {
             request_ns: task.request_ns,
             request_causes: task.causes.iter().map(share).collect(),
             waits: task.totals.iter().map(share).collect(),
+            group: task.group.index(),
+        };
+        let of_group = |group: &GroupTotals| GroupTimes {
+            requests: group.requests,
+            request_ns: group.request_ns,
+            request_causes: group.causes.iter().map(share).collect(),
         };
         Anatomy {
             duration_ns: now,
             tasks: self.tasks.iter().enumerate().map(times).collect(),
+            groups: self.groups.iter().map(of_group).collect(),
             device: DeviceTimes {
                 causes: self.timeline.totals(now).iter().map(share).collect(),
                 over_time: self.timeline.over_time().clone(),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::recorder::Critical;
 use super::{Call, Cause, Step};
 use crate::engine::TaskId;
+use crate::group::Cgroup;
 
 /// Why a task does not run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +47,7 @@ pub(super) struct Wait {
 #[derive(Debug, Default)]
 pub(super) struct Task {
     pub(super) name: String,
+    pub(super) group: Cgroup,
     /// What it waits for now, and since when.
     waiting: Option<(Why, u64)>,
     /// The request that was done when it was last woken.

@@ -25,7 +25,7 @@ pub(super) struct Timeline {
     /// Whose request went to the device last.
     last_issued: Cause,
     totals: BTreeMap<Cause, u64>,
-    over_time: OverTime,
+    over_time: OverTime<Cause>,
 }
 
 impl Timeline {
@@ -113,7 +113,7 @@ impl Timeline {
     }
 
     /// The same, as it went on.
-    pub(super) fn over_time(&self) -> &OverTime {
+    pub(super) fn over_time(&self) -> &OverTime<Cause> {
         &self.over_time
     }
 }

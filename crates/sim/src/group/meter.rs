@@ -3,7 +3,8 @@
 use fairlift_core::collections::Id;
 use fairlift_core::{ContextId, Op, Request, RequestId};
 
-use super::{Cgroup, GroupFigures};
+use super::{Cgroup, GroupFigures, GroupOverTime};
+use crate::anatomy::OverTime;
 
 /// Counters by group, over the time since [`Meter::restart`].
 #[derive(Debug)]
@@ -13,6 +14,17 @@ pub(crate) struct Meter {
     /// By request slot: whose bio made the request.
     of_request: Vec<Cgroup>,
     since_ns: u64,
+    /// As it went on, if somebody wants to know.
+    over_time: Option<OverTime<(Cgroup, Kind)>>,
+}
+
+/// What is told of a group over time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Kind {
+    /// The device worked for it.
+    Device,
+    /// It had bios that were not done.
+    Asking,
 }
 
 /// A group's bios that are not done.
@@ -21,6 +33,8 @@ struct Line {
     bios: u32,
     /// Since when there is none.
     empty_since_ns: u64,
+    /// Since when there are some, if there are.
+    asking_since_ns: u64,
     /// Device time since the run's start, of all its requests and of its writes.
     device_ns: u64,
     write_ns: u64,
@@ -34,7 +48,41 @@ impl Meter {
             lines: vec![Line::default(); groups],
             of_request: vec![Cgroup::ROOT; requests],
             since_ns: 0,
+            over_time: None,
         }
+    }
+
+    /// Number of groups, the root included.
+    pub(crate) fn groups(&self) -> usize {
+        self.figures.len()
+    }
+
+    /// Keep from now on what is told over time.
+    pub(crate) fn record_over_time(&mut self) {
+        self.over_time = Some(OverTime::new());
+    }
+
+    /// What each group got as the run went on up to `now`, by [`Cgroup`]; nothing if it was not kept.
+    pub(crate) fn over_time(&self, now: u64) -> Vec<GroupOverTime> {
+        let Some(mut over) = self.over_time.clone() else { return Vec::new() };
+        let groups = || (0..self.lines.len()).map(|number| Cgroup(number as u16));
+        for (group, line) in groups().zip(&self.lines).filter(|(_, line)| line.bios > 0) {
+            over.add((group, Kind::Asking), line.asking_since_ns, now);
+        }
+        let interval_ns = over.interval_ns;
+        let mut of = |group, kind| over.parts.remove(&(group, kind)).unwrap_or_default();
+        let told = |group| GroupOverTime {
+            interval_ns,
+            device_ns: of(group, Kind::Device),
+            asking_ns: of(group, Kind::Asking),
+        };
+        groups().map(told).collect()
+    }
+
+    /// Whose a request is. The queue's own flushes are nobody's.
+    pub(crate) fn group_of(&self, rq: RequestId, request: &Request) -> Cgroup {
+        let own = request.context == ContextId::OVERFLOW;
+        if own { Cgroup::ROOT } else { self.of_request[rq.index()] }
     }
 
     /// What happened so far does not count.
@@ -85,6 +133,7 @@ impl Meter {
         if self.lines[group.index()].bios == 0 {
             let gap_ns = self.gap_ns(group, backlog_since_ns, now);
             self.figures[group.index()].add_gap(gap_ns);
+            self.lines[group.index()].asking_since_ns = now;
         }
         self.lines[group.index()].bios += 1;
         match request {
@@ -99,14 +148,18 @@ impl Meter {
         line.bios -= 1;
         if line.bios == 0 {
             line.empty_since_ns = now;
+            if let Some(over) = &mut self.over_time {
+                over.add((group, Kind::Asking), line.asking_since_ns, now);
+            }
         }
     }
 
     /// A request is done, at the end of `busy_ns` of the device's time.
     pub(crate) fn completed(&mut self, rq: RequestId, request: &Request, busy_ns: u64, now: u64) {
-        // The queue's own flushes are nobody's.
-        let own = request.context == ContextId::OVERFLOW;
-        let group = if own { Cgroup::ROOT } else { self.of_request[rq.index()] };
+        let group = self.group_of(rq, request);
+        if let Some(over) = &mut self.over_time {
+            over.add((group, Kind::Device), now - busy_ns.min(now), now);
+        }
         let (figures, line) = (&mut self.figures[group.index()], &mut self.lines[group.index()]);
         line.device_ns += busy_ns;
         line.write_ns += if request.is_write() { busy_ns } else { 0 };

@@ -20,7 +20,7 @@ use limits::{GroupLimits, Max, Range, Rate};
 pub(crate) use meter::Meter;
 pub use metric::GroupMetric;
 pub(crate) use result::results;
-pub use result::{GroupFigures, GroupResult};
+pub use result::{GroupFigures, GroupOverTime, GroupResult};
 
 /// Most groups of a run beside the root.
 pub const GROUPS_MAX: usize = 10_000;
@@ -328,14 +328,13 @@ impl GroupTree {
     /// Too many groups.
     pub fn enter(&mut self, path: &str) -> Result<Cgroup, GroupTreeError> {
         let path = clean(path);
-        let mut at = 0;
-        while at < path.len() {
-            at = path[at + 1..].find('/').map_or(path.len(), |slash| at + 1 + slash);
-            if self.find(&path[..at]).is_none() {
+        let ends = path.match_indices('/').map(|(slash, _)| slash).chain([path.len()]);
+        for end in ends {
+            if self.find(&path[..end]).is_none() {
                 if self.groups.len() == GROUPS_MAX {
                     return Err(GroupTreeError(format!("more than {GROUPS_MAX} groups are too many")));
                 }
-                self.groups.push(GroupSpec::new(&path[..at]));
+                self.groups.push(GroupSpec::new(&path[..end]));
             }
         }
         Ok(self.find(&path).unwrap_or_default())
@@ -449,6 +448,14 @@ mod tests {
         assert_eq!(tree.shown(Cgroup(2)), "/a/b");
         assert_eq!(tree.spec(Cgroup(2)).unwrap().weight, 500);
         assert_eq!((tree.parent(Cgroup(2)), tree.parent(Cgroup(1))), (Some(Cgroup(1)), Some(Cgroup::ROOT)));
+    }
+
+    #[test]
+    fn a_name_may_begin_with_any_letter() {
+        let mut tree = GroupTree::default();
+        assert_eq!(tree.enter("/é/ü"), Ok(Cgroup(2)));
+        assert_eq!([tree.shown(Cgroup(1)), tree.shown(Cgroup(2))], ["/é", "/é/ü"]);
+        assert_eq!(tree.enter("//"), Ok(Cgroup::ROOT));
     }
 
     #[test]

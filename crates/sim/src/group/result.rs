@@ -63,6 +63,8 @@ pub struct GroupResult {
     pub parent: Option<usize>,
     /// Weight beside its siblings; the root has none.
     pub weight: Option<u32>,
+    /// Weight of its own tasks beside its child groups.
+    pub leaf_weight: u32,
     /// Class beside its siblings.
     pub class: GroupClass,
     /// Of its own tasks alone.
@@ -73,6 +75,19 @@ pub struct GroupResult {
     pub share: f64,
     /// Time counted, nanoseconds; at least 1.
     pub counted_ns: u64,
+    /// Of its own tasks, as the run went on, if that was recorded ([`crate::lab::Setup::explain`]).
+    pub over_time: Option<GroupOverTime>,
+}
+
+/// What a group got as the run went on, from its start: nanoseconds in each interval; intervals after the last are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupOverTime {
+    /// Length of an interval, nanoseconds; the same for all groups of a run.
+    pub interval_ns: u64,
+    /// The device worked for it.
+    pub device_ns: Vec<u64>,
+    /// It had bios in the queue or the device.
+    pub asking_ns: Vec<u64>,
 }
 
 impl GroupResult {
@@ -105,11 +120,13 @@ pub(crate) fn results(
         path: tree.shown(group),
         parent: tree.parent(group).map(Cgroup::index),
         weight: tree.spec(group).map(|spec| spec.weight),
+        leaf_weight: tree.leaf_weight(group),
         class: tree.spec(group).map_or(GroupClass::Be, |spec| spec.class),
         own: own(group),
         all: own(group),
         share: 1.0,
         counted_ns: counted_ns.max(1),
+        over_time: None,
     };
     let mut results: Vec<GroupResult> = tree.numbers().map(result).collect();
     // Children stand behind their parents.

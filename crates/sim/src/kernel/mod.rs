@@ -112,6 +112,12 @@ impl Kernel {
         }
     }
 
+    /// Is there so much dirty that the flusher has to work: in all, or of a group when writeback keeps to weights?
+    pub(crate) fn has_too_much_dirty(&self) -> bool {
+        let of_group = |fair| writeback::has_group_over_background(fair, &self.cache);
+        self.cache.over_background() || self.writeback.fair.as_ref().is_some_and(of_group)
+    }
+
     /// Make a file of `bytes`, or find the one of that name: how things stand before a run, without I/O. On ext3 and ext4
     /// [`Layout::Fresh`] files start out empty.
     ///

@@ -36,7 +36,7 @@
 //! vars = { NR = "4" }
 //!
 //! [[published]]                     # figures to compare with, by case
-//! scheduler = "cfq"
+//! scheduler = "cfq"                 # or schedulers = ["noop", "cfq"], if the same is expected of several
 //! job = "sequential"                # or a program's name; or group = "/vm1" instead
 //! metric = "bandwidth_sum"          # KiB/s; of a program one of its own metrics, of a group a group's (docs/lab-groups.md)
 //! over = "deadline"                 # optional: the figures are ratios to the same metric under this scheduler, and

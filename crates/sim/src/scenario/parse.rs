@@ -104,7 +104,9 @@ struct FileCase {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FilePublished {
-    scheduler: Spanned<String>,
+    scheduler: Option<Spanned<String>>,
+    #[serde(default)]
+    schedulers: Vec<Spanned<String>>,
     job: Option<Spanned<String>>,
     group: Option<Spanned<String>>,
     metric: Spanned<String>,
@@ -411,10 +413,15 @@ impl Reader<'_> {
         let mut rows = Vec::new();
         for row in &file.published {
             let shown: Vec<String> = schedulers.iter().map(ToString::to_string).collect();
-            for scheduler in [Some(&row.scheduler), row.over.as_ref()].into_iter().flatten() {
-                if !shown.contains(scheduler.get_ref()) {
-                    return Err(self.unknown("scheduler", scheduler, shown.iter().map(String::as_str)));
-                }
+            let named: Vec<&Spanned<String>> = row.scheduler.iter().chain(&row.schedulers).collect();
+            if named.is_empty() || (row.scheduler.is_some() && !row.schedulers.is_empty()) {
+                let message = "a published row has either a scheduler or a list of schedulers";
+                return Err(self.at(row.metric.span(), message.to_owned()));
+            }
+            if let Some(unknown) =
+                named.iter().copied().chain(&row.over).find(|s| !shown.contains(s.get_ref()))
+            {
+                return Err(self.unknown("scheduler", unknown, shown.iter().map(String::as_str)));
             }
             let (job, metric) = self.metric(row, cases)?;
             let known = |case: &String| cases.iter().any(|c| c.name == *case);
@@ -428,20 +435,21 @@ impl Reader<'_> {
                 return Err(self.unknown("case", case, cases.iter().map(|c| c.name.as_str())));
             }
             let text = |word: &Option<Spanned<String>>| word.as_ref().map(|word| word.get_ref().clone());
-            rows.push(Published {
-                scheduler: row.scheduler.get_ref().clone(),
-                job,
+            let accept = self.accept(row)?;
+            rows.extend(named.into_iter().map(|scheduler| Published {
+                scheduler: scheduler.get_ref().clone(),
+                job: job.clone(),
                 metric,
                 over: Over {
                     scheduler: text(&row.over),
                     job: text(&row.over_job).or(text(&row.over_group)),
                     case: text(&row.over_case),
                 },
-                accept: self.accept(row)?,
+                accept,
                 values: row.values.clone(),
                 source: row.source.clone().unwrap_or_else(|| file.source.clone()),
                 why: row.why.clone(),
-            });
+            }));
         }
         Ok(rows)
     }

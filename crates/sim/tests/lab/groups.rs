@@ -3,7 +3,7 @@
 use fairlift_sim::result::RunResult;
 use fairlift_sim::scenario::{self, run_all};
 
-use crate::harness::{assert_near, lab};
+use crate::harness::{assert_near, job, lab};
 
 const TWO_READERS: &str = "[global]\ndirect=1\nbs=64k\nsize=2g\nrw=read\nruntime=4\ntime_based\n\
     [a]\ncgroup=light\ncgroup_weight=200\n[b]\ncgroup=heavy\ncgroup_weight=600\nnumjobs=2\n";
@@ -18,6 +18,22 @@ fn fios_groups_share_the_device_by_weight_under_every_scheduler() {
         let run = lab(TWO_READERS).on("sata7200-2009").under(scheduler).run();
         assert_near(share(&run, "heavy"), 0.75, 0.04);
         assert_near(share(&run, "light"), 0.25, 0.12);
+    }
+}
+
+/// Requests that are queued when the time is up are done by number, not by weight.
+#[test]
+fn what_groups_get_is_counted_up_to_the_end_of_the_runtime() {
+    let job = |cgroup: &str, weight: u32| {
+        format!(
+            "[{cgroup}]\ncgroup={cgroup}\ncgroup_weight={weight}\nrw=randread\nbs=4k\nsize=2g\nioengine=libaio\niodepth=64\ndirect=1\n"
+        )
+    };
+    let timed = "[global]\nramp_time=1\nruntime=2\ntime_based\n".to_owned();
+    let run = lab(&(timed + &job("light", 100) + &job("heavy", 300))).on("sata7200-2009").under("noop").run();
+    assert!(run.duration_ns > 3_200_000_000, "many requests are left: {} ns", run.duration_ns);
+    for group in &run.groups {
+        assert_eq!(group.counted_ns, 2_000_000_000, "{}", group.path);
     }
 }
 
@@ -145,10 +161,13 @@ fn a_ratio_is_taken_within_the_run() {
     let scenario = scenario::parse(text, "t.toml").unwrap();
     let runs = run_all(&scenario, 1, &()).unwrap();
     let run = &runs[0][0];
-    let time = |group: &str| run.group(group).unwrap().all.device_time_ns as f64;
-    for row in &scenario.published {
+    let of_group = |group: &str| run.group(group).unwrap().all.device_time_ns as f64;
+    // Until it is done with what was queued at the end of its time.
+    let of_job = |name: &str| job(run, name).device_time_ns as f64;
+    let ratios = [of_group("a") / of_group("b"), of_job("a") / of_job("b")];
+    for (row, ratio) in scenario.published.iter().zip(ratios) {
         let cells = row.cells(|_, _| Some(run));
-        assert_near(cells[0].ours, time("a") / time("b"), 1e-6);
+        assert_near(cells[0].ours, ratio, 1e-6);
         assert!(row.label().ends_with("over that of b"), "{}", row.label());
     }
 }

@@ -121,7 +121,7 @@ proptest! {
             prop_assert!(process.ended_ns >= process.started_ns);
             for transfer in &process.transfers {
                 prop_assert_eq!(transfer.clat.count(), transfer.ios);
-                prop_assert_eq!(transfer.samples.iter().map(|s| s.bytes).sum::<u64>(), transfer.bytes);
+                prop_assert_eq!(transfer.samples.iter().map(|(_, s)| s.bytes).sum::<u64>(), transfer.bytes);
             }
         }
         let logged = lab.run_logged();

@@ -11,21 +11,29 @@ pub(crate) struct Words<'a, const N: usize> {
 impl<'a, const N: usize> Words<'a, N> {
     /// Words between blanks and tabs.
     pub fn blank(line: &'a [u8]) -> Self {
-        Self::collect(line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()))
+        let (mut words, mut count): ([&[u8]; N], usize) = ([b""; N], 0);
+        let mut start = None;
+        for (at, byte) in line.iter().enumerate() {
+            match (byte.is_ascii_whitespace(), start) {
+                (false, None) => start = Some(at),
+                (true, Some(from)) => {
+                    keep(&mut words, &mut count, &line[from..at]);
+                    start = None;
+                }
+                _ => {}
+            }
+        }
+        if let Some(from) = start {
+            keep(&mut words, &mut count, &line[from..]);
+        }
+        Self { words, count }
     }
 
     /// Words between `separator`, without the blanks around them.
     pub fn separated(line: &'a [u8], separator: u8) -> Self {
-        Self::collect(line.split(move |&byte| byte == separator).map(<[u8]>::trim_ascii))
-    }
-
-    fn collect(found: impl Iterator<Item = &'a [u8]>) -> Self {
         let (mut words, mut count): ([&[u8]; N], usize) = ([b""; N], 0);
-        for word in found {
-            if let Some(slot) = words.get_mut(count) {
-                *slot = word;
-            }
-            count += 1;
+        for word in line.split(|&byte| byte == separator) {
+            keep(&mut words, &mut count, word.trim_ascii());
         }
         Self { words, count }
     }
@@ -38,6 +46,13 @@ impl<'a, const N: usize> Words<'a, N> {
             Err(Problem::corrupt(format!("expected {count} columns ({columns}), found {}", self.count)))
         }
     }
+}
+
+fn keep<'a, const N: usize>(words: &mut [&'a [u8]; N], count: &mut usize, word: &'a [u8]) {
+    if let Some(slot) = words.get_mut(*count) {
+        *slot = word;
+    }
+    *count += 1;
 }
 
 /// A decimal number.
@@ -99,18 +114,23 @@ pub(crate) fn time(word: &[u8], scale: u32, what: &str) -> Result<u64, Problem> 
 
 /// A decimal fraction times 10^`scale`.
 pub(crate) fn decimal(word: &[u8], scale: u32) -> Option<u64> {
-    let (whole, fraction) = match word.iter().position(|&byte| byte == b'.') {
-        Some(point) => (&word[..point], &word[point + 1..]),
-        None => (word, &b""[..]),
-    };
-    if fraction.iter().any(|byte| !byte.is_ascii_digit()) || (whole.is_empty() && fraction.is_empty()) {
-        return None;
+    // How many digits may still come that count; all of them do before the point.
+    let mut left = None;
+    let mut value = 0u64;
+    for &byte in word {
+        let digit = byte.wrapping_sub(b'0');
+        match (digit <= 9, left) {
+            (true, Some(0)) => {}
+            (true, _) => {
+                value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+                left = left.map(|left: u32| left - 1);
+            }
+            (false, None) if byte == b'.' => left = Some(scale),
+            (false, _) => return None,
+        }
     }
-    let whole = if whole.is_empty() { 0 } else { digits(whole)? };
-    let kept = fraction.len().min(scale as usize);
-    let part = if kept == 0 { 0 } else { digits(&fraction[..kept])? };
-    let unit = 10u64.pow(scale);
-    whole.checked_mul(unit)?.checked_add(part * 10u64.pow(scale - kept as u32))
+    let has_digits = word.len() > usize::from(left.is_some());
+    if has_digits { value.checked_mul(10u64.pow(left.unwrap_or(scale))) } else { None }
 }
 
 /// `sectors` in bytes.
@@ -157,6 +177,8 @@ mod tests {
         assert_eq!(decimal(b"7050.375042", 3), Some(7_050_375));
         assert_eq!(decimal(b"5", 9), Some(5_000_000_000));
         assert_eq!(decimal(b".5", 1), Some(5));
+        assert_eq!(decimal(b"18446744073.7095516159", 9), Some(u64::MAX), "what is past the unit is dropped");
+        assert_eq!(decimal(b"3.", 2), Some(300));
         for wrong in ["", ".", "1.2.3", "1e3", "99999999999999999999", "18446744074.0"] {
             assert_eq!(decimal(wrong.as_bytes(), 9), None, "{wrong}");
         }

@@ -116,21 +116,28 @@ impl Cfq {
     #[cold]
     pub(super) fn charge_group(&self, env: &mut Env<'_>, id: QueueId, now: u64) {
         let (queue, spent) = (self.queue(id), &self.spent);
-        let settings = env.groups.settings();
+        let mut on_account_ns = env.groups.turn_over(queue.group, env.now);
+        if queue.home != queue.group {
+            on_account_ns += env.groups.take_account(queue.home);
+        }
+        let async_alone = !queue.sync && !self.sync_waits_in_group_of(id);
         // From the last answer to another group, or the turn's beginning.
         let used = now.saturating_sub(spent.since);
         let lasted = now.saturating_sub(spent.begun);
         let time = if queue.slice_new || lasted == 0 {
             used.max(self.limits.tick)
-        } else if !queue.sync && !self.sync_waits_in_group_of(id) {
+        } else if async_alone {
             spent.allocated
-        } else if settings.charges_overrun() {
-            used
         } else {
             lasted.min(spent.allocated)
         };
+        let charges_overrun = env.groups.settings().charges_overrun();
         let used = Used {
-            time_ns: time.saturating_mul(self.clock.unit_ns),
+            time_ns: if charges_overrun && !async_alone {
+                on_account_ns
+            } else {
+                time.saturating_mul(self.clock.unit_ns)
+            },
             requests: queue.slice_dispatched,
             sectors: spent.sectors,
         };
@@ -139,9 +146,16 @@ impl Cfq {
 
     /// A request of another queue is done: until now the device may have been busy with that.
     #[cold]
-    pub(super) fn completed_for_other(&mut self, id: QueueId, now: u64) {
+    pub(super) fn completed_for_other(&mut self, env: &mut Env<'_>, id: QueueId, now: u64) {
+        let queue = self.queue(id);
         let active = self.active.map(|active| self.queue(active));
-        if active.is_some_and(|active| active.slice_new && active.group != self.queue(id).group) {
+        if active.is_some_and(|active| active.group == queue.group) {
+            return;
+        }
+        if queue.sync && queue.home == queue.group {
+            env.groups.charge_rest(queue.group);
+        }
+        if active.is_some_and(|active| active.slice_new) {
             self.spent.since = now;
         }
     }

@@ -189,11 +189,14 @@ impl Cfq {
         }
     }
 
-    /// The active queue ran dry at a completion: wait for its next request, unless that is vain.
-    pub(super) fn arm(&mut self, env: &Env<'_>, id: QueueId, now: u64) {
-        let for_queue = self.limits.slice_idle > 0 && self.holds_on(env, id);
+    /// The active queue ran dry at a completion (of a request that asked not to be waited for, or one that did not): wait for
+    /// its next request, unless that is vain.
+    pub(super) fn arm(&mut self, env: &Env<'_>, id: QueueId, no_idle: bool, now: u64) {
+        let vain = self.idling_is_vain(env) || self.profile.trees == Trees::Single && no_idle;
+        let for_queue = self.limits.slice_idle > 0 && !vain && self.holds_on(env, id);
+        // A group's place in the round is worth a wait on any device.
         let for_group = !for_queue && self.group_is_worth_waiting(env, id);
-        if self.idling_is_vain(env) || !(for_queue || for_group) {
+        if !(for_queue || for_group) {
             return;
         }
         let Some(context) = self.active_context.filter(|context| env.contexts[*context].alive) else {

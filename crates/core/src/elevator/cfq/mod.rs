@@ -505,6 +505,9 @@ impl Elevator for Cfq {
             return Dispatch::Empty;
         }
         let Some(id) = self.select(env, now) else { return self.wait() };
+        if env.groups.in_use() {
+            env.groups.turn_of(self.queue(id).group, env.now);
+        }
         if !self.may_dispatch(env, id, now) {
             return self.wait();
         }
@@ -589,7 +592,7 @@ impl Elevator for Cfq {
         if self.active == Some(id) {
             self.completed_for_active(env, id, rq, now);
         } else if env.groups.in_use() {
-            self.completed_for_other(id, now);
+            self.completed_for_other(env, id, now);
         }
         self.reap(env, id, now);
     }
@@ -761,10 +764,11 @@ impl Cfq {
         }
         let no_idle = request.flags.contains(Flags::NOIDLE);
         let worth_it = match self.profile.trees {
-            // Looking for a cooperator costs most: last.
+            // That the queue need not be waited for says nothing of its group, which would lose its place. Looking for a
+            // cooperator costs most: last.
             Trees::Single => {
-                let wanted = queue.idle_window || self.group_is_worth_waiting(env, id);
-                !no_idle && wanted && !self.has_cooperator(env, id)
+                let wanted = !no_idle && queue.idle_window || self.group_is_worth_waiting(env, id);
+                wanted && !self.has_cooperator(env, id)
             }
             Trees::Workloads => {
                 if self.has_cooperator(env, id) {
@@ -777,7 +781,7 @@ impl Cfq {
             }
         };
         if worth_it {
-            self.arm(env, id, now);
+            self.arm(env, id, no_idle, now);
         }
     }
 }

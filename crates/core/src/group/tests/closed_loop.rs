@@ -20,11 +20,12 @@ pub(super) struct Load {
     /// Between an answer and the next request.
     pub(super) think_ns: u64,
     pub(super) op: Op,
+    pub(super) flags: Flags,
 }
 
 impl Load {
     pub(super) const READS: Load =
-        Load { depth: 4, service_ns: 1_000_000, sectors: 8, think_ns: 0, op: Op::Read };
+        Load { depth: 4, service_ns: 1_000_000, sectors: 8, think_ns: 0, op: Op::Read, flags: Flags::NONE };
 }
 
 struct Task {
@@ -103,7 +104,7 @@ impl Loop {
         let bio = Bio {
             cookie: index as u64,
             op: task.load.op,
-            flags: Flags::NOMERGE,
+            flags: Flags::NOMERGE | task.load.flags,
             sector: task.position,
             sectors: task.load.sectors,
             segments: 1,

@@ -7,7 +7,7 @@ use super::properties::ELEVATORS;
 use crate::collections::Id;
 use crate::context::IoClass;
 use crate::group::{GroupId, GroupParams};
-use crate::{MS, Op};
+use crate::{Flags, MS, Op};
 
 const ROOT: GroupId = GroupId::ROOT;
 const SECOND: u64 = 1000 * MS;
@@ -93,6 +93,21 @@ fn a_group_keeps_its_share_by_being_waited_for() {
     }
 }
 
+/// One synchronous write after the other, of the kind that is not worth a wait by itself (what fsync waits for).
+#[test]
+fn a_group_of_synchronous_writes_is_waited_for() {
+    for elevator in ELEVATORS.iter().filter(|(_, profile)| *profile != "2.6.34") {
+        let mut machine = Loop::new(*elevator, 1);
+        let (writer, crowd) = (machine.group(ROOT, 100), machine.group(ROOT, 100));
+        let flags = Flags::SYNC | Flags::NOIDLE;
+        machine.task(writer, Load { depth: 1, op: Op::Write, flags, ..Load::READS });
+        (0..8).for_each(|_| machine.task(crowd, Load::READS));
+        machine.run(40 * SECOND, |_| {});
+        let share = permille(machine.time_ns[writer.index()], machine.now);
+        assert!(share.abs_diff(500) <= 20, "{elevator:?}: {share} of 500");
+    }
+}
+
 /// Without waiting it loses its place with every request.
 #[test]
 fn without_group_idle_a_thinker_loses_its_share() {
@@ -145,6 +160,64 @@ fn what_overran_a_slice_is_forgiven_or_charged() {
         let total = machine.time_ns[slow.index()] + machine.time_ns[quick.index()];
         let share = permille(machine.time_ns[slow.index()], total);
         assert!(share.abs_diff(expected) <= 60, "fairness {fairness}: {share} of {expected}");
+    }
+}
+
+/// A turn's last requests are still in a device that queues when the next one's begin.
+#[test]
+fn what_is_in_the_device_at_the_end_of_a_turn_is_charged_as_overrun() {
+    for elevator in ELEVATORS {
+        for fairness in ["1", "2"] {
+            let mut machine = Loop::new(*elevator, 31);
+            machine.set("fairness", fairness);
+            let groups = [200, 100].map(|weight| machine.group(ROOT, weight));
+            for group in groups {
+                machine.task(group, Load { depth: 64, ..Load::READS });
+            }
+            machine.run(40 * SECOND, |_| {});
+            let [a, b] = groups.map(|group| machine.time_ns[group.index()]);
+            let share = permille(a, a + b);
+            assert!(share.abs_diff(667) <= 10, "{elevator:?}, fairness {fairness}: {share} of 667");
+        }
+    }
+}
+
+/// With 16 requests of 4 ms in the device a turn of 10 ms ends with 60 ms still to do: its group pays for them too. Otherwise
+/// what both have over by each turn would draw the shares together.
+#[test]
+fn what_the_device_still_does_after_a_turn_is_paid_for() {
+    for elevator in ELEVATORS.iter().filter(|(name, _)| *name != "cfq") {
+        for fairness in ["1", "2"] {
+            let mut machine = Loop::new(*elevator, 16);
+            machine.set("fairness", fairness);
+            machine.set("group_slice", "10");
+            let (a, b) = (machine.group(ROOT, 300), machine.group(ROOT, 100));
+            for group in [a, b] {
+                machine.task(group, Load { depth: 16, service_ns: 4 * MS, ..Load::READS });
+            }
+            machine.run(60 * SECOND, |_| {});
+            let total = machine.time_ns[a.index()] + machine.time_ns[b.index()];
+            let share = permille(machine.time_ns[a.index()], total);
+            assert!(share.abs_diff(750) <= 10, "{elevator:?}, fairness {fairness}: {share} of 750");
+        }
+    }
+}
+
+/// A group that has the device to itself may fill it; beside others it keeps to `group_depth`.
+#[test]
+fn a_limited_group_leaves_room_in_the_device() {
+    for elevator in ELEVATORS.iter().filter(|(name, _)| *name != "cfq") {
+        let waited_ms = ["0", "2"].map(|group_depth| {
+            let mut machine = Loop::new(*elevator, 16);
+            machine.set("group_depth", group_depth);
+            let (alone, crowd) = (machine.group(ROOT, 100), machine.group(ROOT, 100));
+            machine.task(alone, Load { depth: 1, ..Load::READS });
+            machine.task(crowd, Load { depth: 32, service_ns: 10 * MS, ..Load::READS });
+            machine.run(20 * SECOND, |_| {});
+            machine.latency_max_ns[alone.index()] / MS
+        });
+        // A turn or two, and what is in the device then: 16 requests or 2.
+        assert!(waited_ms[1] + 100 <= waited_ms[0], "{elevator:?}: {waited_ms:?} ms");
     }
 }
 

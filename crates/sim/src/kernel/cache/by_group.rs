@@ -138,6 +138,10 @@ impl ByGroup {
 
     // ---- for a flusher that goes by group ----
 
+    pub(super) fn dirty_of(&self, group: Cgroup) -> u64 {
+        self.accounts[group.index()].dirty
+    }
+
     pub(super) fn unwritten_of(&self, group: Cgroup) -> u64 {
         let account = &self.accounts[group.index()];
         account.dirty + account.writing

@@ -115,6 +115,11 @@ impl PageCache {
         self.groups.as_ref()?.unwritten_since(group)
     }
 
+    /// Dirty pages of `group`.
+    pub(crate) fn dirty_of(&self, group: Cgroup) -> u64 {
+        self.groups.as_ref().map_or(0, |groups| groups.dirty_of(group))
+    }
+
     /// Pages of `group` that are dirty or on their way.
     pub(crate) fn unwritten_of(&self, group: Cgroup) -> u64 {
         self.groups.as_ref().map_or(0, |groups| groups.unwritten_of(group))

@@ -7,33 +7,41 @@ use crate::anatomy::{Cause, Why};
 use crate::engine::{Machine, Sys};
 use crate::group::Cgroup;
 use crate::kernel::buffered::Which;
-use crate::kernel::cache::NextPages;
+use crate::kernel::cache::{NextPages, PageCache};
 
 /// How long the flusher sleeps at most when every group has its quota with the queue: HZ/10. The end of a write wakes it.
 const SLEEP_NS: u64 = SECOND / 10;
 
-/// Look at the groups' counters if it is time to.
-pub(super) fn look(machine: &mut Machine) {
+/// Look at the groups' counters if it is time to, or if `group` is new.
+pub(super) fn look(machine: &mut Machine, group: Option<Cgroup>) {
     let now = machine.now();
     let Some(fair) = &mut machine.kernel.writeback.fair else { return };
-    let Some(meter) = machine.block.meter().filter(|_| fair.is_due(now)) else { return };
+    let Some(meter) = machine.block.meter().filter(|_| fair.is_due(group, now)) else { return };
     let cache = &machine.kernel.cache;
     let seen = |group: Cgroup| {
         let (device_ns, write_ns) = meter.device_times(group);
-        let busy = cache.unwritten_of(group) > 0 || meter.has_requests(group);
-        Seen { device_ns, write_ns, written: cache.written_of(group), busy }
+        let (written, unwritten) = (cache.written_of(group), cache.unwritten_of(group));
+        Seen { device_ns, write_ns, written, unwritten, requests: meter.has_requests(group) }
     };
     fair.update(seen, now);
 }
 
-/// Pages that the flusher should send now: of the group that has had least and has room, the next in its turn.
+/// Does a group have more dirty pages than its part of the background limit?
+pub(crate) fn has_group_over_background(fair: &FairWriteback, cache: &PageCache) -> bool {
+    cache.dirty_groups().any(|group| fair.is_over_background(group, cache.dirty_of(group)))
+}
+
+/// Pages that the flusher should send now: of the group that has had least and has room, the next in its turn. Of all groups
+/// when too much is dirty in all, else of those of which too much is.
 fn choose(machine: &mut Machine) -> Option<NextPages> {
-    look(machine);
+    look(machine, None);
     let kernel = &mut machine.kernel;
     let fair: &FairWriteback = kernel.writeback.fair.as_ref()?;
     let cache = &kernel.cache;
-    let mut line: Vec<Cgroup> =
-        cache.dirty_groups().filter(|group| fair.has_room(*group, cache.writes_of(*group))).collect();
+    let too_much =
+        |group: &Cgroup| cache.over_background() || fair.is_over_background(*group, cache.dirty_of(*group));
+    let has_room = |group: &Cgroup| fair.has_room(*group, cache.writes_of(*group));
+    let mut line: Vec<Cgroup> = cache.dirty_groups().filter(too_much).filter(has_room).collect();
     line.sort_by(|a, b| fair.virtual_ns(*a).total_cmp(&fair.virtual_ns(*b)));
     line.into_iter().find_map(|group| kernel.cache.next_pages_of(group))
 }
@@ -44,9 +52,9 @@ impl Sys {
         self.machine.borrow().kernel.writeback.fair.is_some()
     }
 
-    /// Write until no more is dirty than the background limit, group by group.
+    /// Write until no more is dirty than the background limits, group by group.
     pub(super) async fn write_background_by_share(&self) {
-        while self.machine.borrow().kernel.cache.over_background() {
+        while self.machine.borrow().kernel.has_too_much_dirty() {
             if !self.machine.borrow().kernel.writeback.work.is_empty() {
                 self.do_work().await;
                 continue;

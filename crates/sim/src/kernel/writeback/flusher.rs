@@ -61,7 +61,7 @@ pub(super) async fn run(sys: Sys, duty: Duty) {
         if duty != Duty::Background && now >= next_look {
             next_look = now + INTERVAL_NS;
             // By shares, what is old has its turn with the rest of its group's as long as there is too much.
-            if !(sys.writes_by_share() && sys.machine.borrow().kernel.cache.over_background()) {
+            if !(sys.writes_by_share() && sys.machine.borrow().kernel.has_too_much_dirty()) {
                 sys.write_expired(now).await;
             }
         }
@@ -75,7 +75,7 @@ pub(super) async fn run(sys: Sys, duty: Duty) {
 
 fn has_work(machine: &Machine, duty: Duty) -> bool {
     let kernel = &machine.kernel;
-    duty != Duty::Periodic && (kernel.cache.over_background() || !kernel.writeback.work.is_empty())
+    duty != Duty::Periodic && (kernel.has_too_much_dirty() || !kernel.writeback.work.is_empty())
 }
 
 fn looks_at_clock(machine: &Machine, duty: Duty) -> bool {

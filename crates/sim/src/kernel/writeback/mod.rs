@@ -10,6 +10,7 @@ mod throttle;
 
 use super::cache::PageCache;
 use crate::engine::{Machine, Simulation, TaskId};
+pub(crate) use by_share::has_group_over_background;
 pub(crate) use fair::FairWriteback;
 use fairlift_core::IoPrio;
 use rate::RateControl;

@@ -56,10 +56,15 @@ impl RateControl {
         }
     }
 
-    /// Let the limits come an eighth of the way to these.
-    pub(super) fn move_limits(&mut self, background: f64, limit: f64) {
-        self.freerun += (f64::midpoint(background, limit) - self.freerun) / 8.0;
-        self.limit += (limit.max(1.0) - self.limit) / 8.0;
+    /// Let the limits come so far (0 to 1) towards these.
+    pub(super) fn move_limits(&mut self, background: f64, limit: f64, way: f64) {
+        self.freerun += (f64::midpoint(background, limit) - self.freerun) * way;
+        self.limit += (limit.max(1.0) - self.limit) * way;
+    }
+
+    /// Dirty pages above which the flusher works.
+    pub(super) fn background(&self) -> f64 {
+        2.0 * self.freerun - self.limit
     }
 
     /// Pages per second the device writes.
@@ -145,7 +150,7 @@ impl Sys {
 
     fn next_pause(&self, group: Cgroup, pages: u64) -> Option<Pause> {
         let mut machine = self.machine.borrow_mut();
-        super::by_share::look(&mut machine);
+        super::by_share::look(&mut machine, Some(group));
         let now = machine.now();
         let kernel = &mut machine.kernel;
         let full = kernel.cache.unwritten_pages() >= kernel.cache.limits().1;
@@ -154,7 +159,7 @@ impl Sys {
         let dirtied = dirtied + pages;
         if dirty <= rate.freerun {
             rate.tasks.remove(&self.task.0);
-            let over = kernel.cache.over_background();
+            let over = kernel.has_too_much_dirty();
             if over {
                 super::wake_flushers(&mut machine);
             }

@@ -4,11 +4,14 @@
 //! when it arrived, and how long after the last completion (or after the I/O before, if none lay between) that was.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use fairlift_core::{IoPrio, Op};
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use fairlift_trace::{Action, Device, Event, Facts, Flags, Names, Step, Text, Tracker};
 
+use super::groups;
 use super::notes::{self, Found};
 use super::packed::{Io, Packed};
 use super::stamps::WholeSeconds;
@@ -80,8 +83,8 @@ pub struct Loader {
     /// Whose each bio is that the tracker follows.
     open: OpenBios,
     /// Flushes carry no sectors: the first that is done is the oldest of its device.
-    flushes: HashMap<u32, VecDeque<usize>>,
-    plugged: HashSet<u32>,
+    flushes: FxHashMap<u32, VecDeque<usize>>,
+    plugged: FxHashSet<u32>,
     stamps: WholeSeconds,
 }
 
@@ -89,9 +92,9 @@ pub struct Loader {
 #[derive(Debug, Default)]
 struct Arrivals {
     processes: Vec<Building>,
-    by_key: HashMap<Key, usize>,
+    by_key: FxHashMap<Key, usize>,
     devices: Vec<TracedDevice<Device>>,
-    by_device: HashMap<Device, u32>,
+    by_device: FxHashMap<Device, u32>,
     /// The devices to replay, by name or `major:minor`; empty: all.
     only: Vec<String>,
     /// Which devices were seen, chosen or not.
@@ -108,8 +111,8 @@ impl Loader {
             tracker: Tracker::new(OPEN_MAX),
             arrivals: Arrivals { only, ..Arrivals::default() },
             open: OpenBios::default(),
-            flushes: HashMap::new(),
-            plugged: HashSet::new(),
+            flushes: FxHashMap::default(),
+            plugged: FxHashSet::default(),
             stamps: WholeSeconds::default(),
         }
     }
@@ -180,47 +183,69 @@ impl Loader {
         let is_coarse = self.facts.resolution_ns >= 1_000_000_000;
         arrivals.found.spread = self.stamps.finish(is_coarse, &mut |arrival| _ = arrivals.add(&arrival));
         let Arrivals { processes, devices, found, is_chosen, .. } = self.arrivals;
-        let device_name = |device: Device| match device {
-            Device::None => None,
-            Device::Number(number) => Some(format!("{}:{}", number.major(), number.minor())),
-            Device::Name(name) => Some(names.get(name).to_owned()),
-        };
-        let traced = |process: Building| {
-            let volume = |device| device_name(device).unwrap_or_else(|| "trace".to_owned());
-            let comm = process.comm.map(|comm| names.get(comm).to_owned());
-            Traced {
-                pid: process.key.pid,
-                name: match (comm, process.key) {
-                    (Some(comm), _) if !comm.is_empty() => comm,
-                    (_, Key { pid: Some(pid), .. }) => format!("pid {pid}"),
-                    (_, Key { group: Group::Volume(device), .. }) => volume(device),
-                    (_, Key { group: Group::Other, .. }) => "(other)".to_owned(),
-                    _ => "trace".to_owned(),
-                },
-                group: match process.key.group {
-                    Group::None | Group::Other => None,
-                    Group::Cgroup(id) => Some(format!("cgroup {id}")),
-                    Group::Volume(device) => device_name(device),
-                },
-                ios: process.count,
-                packed: process.ios,
-            }
-        };
+        let traced = with_groups(processes, &devices, &found, self.facts, names);
+        let name_of = |device| device_name(device, names).unwrap_or_default();
         let devices: Vec<TracedDevice<String>> = devices
             .into_iter()
-            .map(|d| TracedDevice { name: device_name(d.name).unwrap_or_default(), end_sector: d.end_sector })
+            .map(|d| TracedDevice { name: name_of(d.name), end_sector: d.end_sector })
             .collect();
-        let unknown = is_chosen.iter().filter(|(_, chosen)| !**chosen).filter_map(|(d, _)| device_name(*d));
-        let notes = notes::of_trace(&found, self.facts, processes.len(), devices.len());
+        let left_aside = is_chosen.iter().filter(|(_, chosen)| !**chosen);
+        let notes = notes::of_trace(&found, self.facts, &traced, devices.len());
         Replay {
             has_completions: found.completions > 0,
             length_ns: found.length_ns,
-            ios: processes.iter().map(|p| p.count).sum(),
-            processes: processes.into_iter().map(traced).collect(),
+            ios: traced.iter().map(|p| p.ios).sum(),
+            processes: traced,
             devices,
-            left_aside: unknown.collect(),
+            left_aside: left_aside.filter_map(|(device, _)| device_name(*device, names)).collect(),
             notes,
         }
+    }
+}
+
+/// The processes under their names and in their groups: control groups, else volumes where neither these nor processes are told.
+fn with_groups(
+    processes: Vec<Building>,
+    devices: &[TracedDevice<Device>],
+    found: &Found,
+    facts: Facts,
+    names: &Names,
+) -> Vec<Traced> {
+    let by_volume = facts.volumes && found.with_pid == 0 && found.with_cgroup == 0 && devices.len() > 1;
+    let group = |group: Group| match group {
+        Group::Cgroup(id) => groups::of_cgroup(id),
+        Group::Volume(device) if by_volume => {
+            let number = devices.iter().position(|d| d.name == device).unwrap_or(0);
+            Some(groups::of_volume(&device_name(device, names).unwrap_or_default(), number))
+        }
+        Group::None | Group::Other | Group::Volume(_) => None,
+    };
+    let traced = |process: Building| {
+        let comm = process.comm.map(|comm| names.get(comm).to_owned());
+        Traced {
+            pid: process.key.pid,
+            name: match (comm, process.key) {
+                (Some(comm), _) if !comm.is_empty() => comm,
+                (_, Key { pid: Some(pid), .. }) => format!("pid {pid}"),
+                (_, Key { group: Group::Volume(device), .. }) => {
+                    device_name(device, names).unwrap_or_else(|| "trace".to_owned())
+                }
+                (_, Key { group: Group::Other, .. }) => "(other)".to_owned(),
+                _ => "trace".to_owned(),
+            },
+            group: group(process.key.group),
+            ios: process.count,
+            packed: process.ios,
+        }
+    };
+    processes.into_iter().map(traced).collect()
+}
+
+fn device_name(device: Device, names: &Names) -> Option<String> {
+    match device {
+        Device::None => None,
+        Device::Number(number) => Some(format!("{}:{}", number.major(), number.minor())),
+        Device::Name(name) => Some(names.get(name).to_owned()),
     }
 }
 
@@ -233,12 +258,7 @@ impl Arrivals {
         if let Some(known) = self.is_chosen.get(&device) {
             return *known;
         }
-        let name = match device {
-            Device::Number(number) => format!("{}:{}", number.major(), number.minor()),
-            Device::Name(name) => names.get(name).to_owned(),
-            Device::None => String::new(),
-        };
-        let chosen = self.only.contains(&name);
+        let chosen = device_name(device, names).is_some_and(|name| self.only.contains(&name));
         if self.is_chosen.len() < DEVICES_MAX {
             self.is_chosen.insert(device, chosen);
         }
@@ -280,6 +300,7 @@ impl Arrivals {
         let found = &mut self.found;
         found.write_zeroes += u64::from(event.op == T::WriteZeroes);
         found.with_pid += u64::from(event.pid.is_some());
+        found.with_cgroup += u64::from(event.cgroup.is_some());
         found.with_response += u64::from(event.response_ns.is_some());
         let group = match (event.cgroup, event.pid) {
             (Some(id), _) => Group::Cgroup(id),

@@ -1,4 +1,5 @@
-//! Replays a block trace: one task for each traced process, its I/Os where and as they were, flags kept.
+//! Replays a block trace: one task for each traced process, in the group of its control group or volume ([`Replay::groups`]), its
+//! I/Os where and as they were, flags kept.
 //!
 //! | timing | an I/O is submitted |
 //! |---|---|
@@ -13,6 +14,7 @@
 //! Not modelled: what lies above the block layer. A trace of requests (issue and completion only) is replayed as it was
 //! merged then.
 
+mod groups;
 mod load;
 mod notes;
 mod packed;
@@ -24,6 +26,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::engine::Simulation;
+use crate::group::GroupTree;
 
 pub use load::{Loader, PROCESSES_MAX};
 pub use process::Results;
@@ -111,7 +114,8 @@ pub struct Traced {
     pub pid: Option<u32>,
     /// Its name, else its number, else its volume.
     pub name: String,
-    /// Its control group, or the volume where processes are not told.
+    /// The path of its group, `/NAME`: its control group, or its volume where processes are not told and there are several.
+    /// `None`: the root.
     pub group: Option<String>,
     /// Its I/Os.
     pub ios: u64,
@@ -183,9 +187,14 @@ impl Replay {
     }
 }
 
-/// Start the processes of `replay` on a computer.
-pub fn spawn(simulation: &mut Simulation, replay: &Arc<Replay>, timing: Timing) -> Results {
-    process::spawn(simulation, replay, timing)
+/// Start the processes of `replay` on a computer, each in its group of `groups`, or in the root where that has none.
+pub fn spawn(
+    simulation: &mut Simulation,
+    replay: &Arc<Replay>,
+    groups: &GroupTree,
+    timing: Timing,
+) -> Results {
+    process::spawn(simulation, replay, groups, timing)
 }
 
 #[cfg(test)]

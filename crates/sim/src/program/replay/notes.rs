@@ -1,10 +1,10 @@
 //! What a trace lacks, and what the replay does about it, in sentences.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairlift_trace::Facts;
 
-use super::{Replay, Timing};
+use super::{Replay, Timing, Traced};
 
 /// Why I/Os are left out.
 pub(super) const NO_OPERATION: &str = "that name no operation";
@@ -20,6 +20,7 @@ pub(super) struct Found {
     pub(super) queue_events: bool,
     pub(super) completions: u64,
     pub(super) with_pid: u64,
+    pub(super) with_cgroup: u64,
     pub(super) with_response: u64,
     pub(super) write_zeroes: u64,
     /// I/Os of processes past the most told apart.
@@ -31,7 +32,8 @@ pub(super) struct Found {
 }
 
 /// About the trace alone.
-pub(super) fn of_trace(found: &Found, facts: Facts, processes: usize, devices: usize) -> Vec<String> {
+pub(super) fn of_trace(found: &Found, facts: Facts, traced: &[Traced], devices: usize) -> Vec<String> {
+    let processes = traced.len();
     let mut notes = Vec::new();
     for (what, count) in &found.left_out {
         notes.push(format!("{count} I/Os {what} are left out"));
@@ -42,6 +44,14 @@ pub(super) fn of_trace(found: &Found, facts: Facts, processes: usize, devices: u
     if found.with_pid == 0 && processes > 0 {
         let each = if devices > 1 { "each volume has" } else { "all I/O has" };
         notes.push(format!("no process numbers: {each} one io context"));
+    }
+    let groups: BTreeSet<&str> = traced.iter().filter_map(|process| process.group.as_deref()).collect();
+    if !groups.is_empty() {
+        let each = if found.with_cgroup > 0 { "control group" } else { "volume" };
+        notes.push(format!(
+            "{} {each}s: each is a group of weight 100 (--set group.PATH.weight=N changes it, SCHEDULER:groups=0 schedules without)",
+            groups.len()
+        ));
     }
     if found.sharing > 0 {
         notes.push(format!("{} processes are told apart, all others share one io context", processes - 1));

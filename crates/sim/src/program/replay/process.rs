@@ -11,9 +11,13 @@ use fairlift_trace::Flags as TraceFlags;
 use super::packed::{Io, Position};
 use super::{Replay, Timing};
 use crate::engine::{Machine, OpDone, OpId, Simulation, Sys, TaskId};
+use crate::group::GroupTree;
 use crate::kernel::{RawIo, Rules};
 use crate::result::JobResult;
 
+/// Latest time at which an I/O is submitted, nanoseconds: 292 years. What a trace has later (a fault in a stamp, or a large factor)
+/// comes then, so that there is time left for it to be done.
+const LATEST_NS: u64 = 1 << 63;
 /// Rows of a result that are told apart by name.
 const ROWS_MAX: usize = 12;
 
@@ -28,7 +32,12 @@ impl Results {
     }
 }
 
-pub(super) fn spawn(simulation: &mut Simulation, replay: &Arc<Replay>, timing: Timing) -> Results {
+pub(super) fn spawn(
+    simulation: &mut Simulation,
+    replay: &Arc<Replay>,
+    groups: &GroupTree,
+    timing: Timing,
+) -> Results {
     let results = Results::default();
     let starts: Arc<[u64]> = replay.starts().into();
     let place = simulation.with_machine(|m| Place {
@@ -40,7 +49,8 @@ pub(super) fn spawn(simulation: &mut Simulation, replay: &Arc<Replay>, timing: T
         let result = JobResult { name, processes: 1, ..JobResult::default() };
         let (reports, trace, place) = (results.clone(), Arc::clone(replay), place.clone());
         let initial = result.clone();
-        let id = simulation.spawn(IoPrio::DEFAULT, move |sys| async move {
+        let group = groups.cgroup_of(replay.processes[number].group.as_deref());
+        let id = simulation.spawn_in(group, IoPrio::DEFAULT, move |sys| async move {
             let origin_ns = place.rules.cpu_per_io_ns;
             let mut process = Process {
                 timing,
@@ -162,6 +172,7 @@ impl Process {
                 freed_ns.max(self.last_issue_ns).saturating_add(self.place.rules.cpu_per_io_ns)
             }
         };
+        let due_ns = due_ns.min(LATEST_NS);
         if due_ns > sys.now() {
             if !io.joins {
                 self.hand_over(sys);

@@ -1,0 +1,247 @@
+//! Each group's share of the device as the run went on, beside the share its weight entitles it to.
+
+use std::ops::Range;
+
+use fairlift_sim::group::{GroupClass, GroupOverTime, GroupResult};
+use fairlift_sim::result::RunResult;
+
+use crate::chart::{Axis, COLOURS, Chart, Line, Scale, united};
+use crate::curves::{Figure, JOBS_MAX, file_name, seconds, title};
+use crate::shares::{POINTS_MAX, percent};
+
+/// A figure for each group but the root; at most [`JOBS_MAX`], of those that had most of the device.
+pub(crate) fn shares(case: usize, label: &str, runs: &[RunResult]) -> Vec<Figure> {
+    let histories: Vec<Vec<Interval<'_>>> =
+        runs.iter().map(|run| history(&run.groups, run.duration_ns)).collect();
+    shown(runs).into_iter().filter_map(|group| share(case, label, group, runs, &histories)).collect()
+}
+
+/// The groups that are shown, by their places.
+pub(crate) fn shown(runs: &[RunResult]) -> Vec<usize> {
+    let count = runs.first().map_or(0, |run| run.groups.len());
+    let used =
+        |group: usize| runs.iter().filter_map(|r| r.groups.get(group)).map(|g| g.all.device_time_ns).max();
+    let mut kept: Vec<usize> = (1..count).filter(|group| used(*group) > Some(0)).collect();
+    kept.sort_by_key(|group| std::cmp::Reverse(used(*group)));
+    kept.truncate(JOBS_MAX);
+    kept.sort_unstable();
+    kept
+}
+
+fn share(
+    case: usize,
+    label: &str,
+    group: usize,
+    runs: &[RunResult],
+    histories: &[Vec<Interval<'_>>],
+) -> Option<Figure> {
+    let path = runs.first()?.groups.get(group)?.path.as_str();
+    let mut lines = Vec::new();
+    let mut due = Vec::new();
+    for (colour, (run, history)) in runs.iter().zip(histories).enumerate() {
+        let at: Vec<&Interval<'_>> = history.iter().filter(|interval| interval.device_ns[0] > 0).collect();
+        if at.len() < 2 {
+            continue;
+        }
+        let line = |value: fn(&Interval<'_>, usize) -> f64, dashed| Line {
+            label: run.scheduler.clone(),
+            points: at.iter().map(|interval| (interval.middle_s, 100.0 * value(interval, group))).collect(),
+            colour,
+            dashed,
+        };
+        lines.push(line(|interval, group| interval.had(group), false));
+        due.push(line(|interval, group| interval.due(group), true));
+    }
+    let mut lines = united(lines);
+    lines.extend(told(united(due)));
+    if lines.is_empty() {
+        return None;
+    }
+    Some(Figure {
+        name: file_name(&["share", label, "group", path.trim_start_matches('/')]),
+        title: title("Share of device time", label, &format!("group {path}")),
+        caption: "Part of the device's working time that the group had, with the groups below it; dashed: its due by weight \
+                  among those that had requests waiting or in the device for at least half of the interval.",
+        case,
+        chart: Chart {
+            x: Axis { label: "time since the run's start", scale: Scale::Linear, write: seconds },
+            y: Axis { label: "share of device time", scale: Scale::Linear, write: percent },
+            y_includes: (0.0, 100.0),
+            lines,
+        },
+    })
+}
+
+/// The lines of what was due: one is everybody's, of several each is its scheduler's.
+fn told(mut due: Vec<Line>) -> Vec<Line> {
+    let is_one = due.len() == 1;
+    for line in &mut due {
+        if is_one {
+            line.label = "due by weight".to_owned();
+            line.colour = COLOURS.len() - 1;
+        } else {
+            line.label = format!("due, {}", line.label);
+        }
+    }
+    due
+}
+
+/// What the groups of a run had and asked for in a stretch of it, by their places.
+struct Interval<'a> {
+    groups: &'a [GroupResult],
+    /// Its middle, seconds since the run's start.
+    middle_s: f64,
+    /// The device's time, with the groups below.
+    device_ns: Vec<u64>,
+    /// Its own tasks had something to be done for at least half of the time.
+    asks_itself: Vec<bool>,
+    /// They, or those of a group below.
+    asks: Vec<bool>,
+}
+
+/// The run in at most [`POINTS_MAX`] intervals; none if nothing was recorded.
+fn history(groups: &[GroupResult], duration_ns: u64) -> Vec<Interval<'_>> {
+    let over_time: Option<Vec<&GroupOverTime>> =
+        groups.iter().map(|group| group.over_time.as_ref()).collect();
+    let Some(over_time) = over_time.filter(|all| !all.is_empty()) else { return Vec::new() };
+    let count = duration_ns.div_ceil(over_time[0].interval_ns) as usize;
+    let step = count.div_ceil(POINTS_MAX).max(1);
+    let interval = |from| Interval::new(groups, &over_time, from..(from + step).min(count));
+    (0..count).step_by(step).map(interval).collect()
+}
+
+impl Interval<'_> {
+    /// Of those that were recorded, the ones `at`.
+    fn new<'a>(groups: &'a [GroupResult], over_time: &[&GroupOverTime], at: Range<usize>) -> Interval<'a> {
+        let interval_ns = over_time[0].interval_ns;
+        let sum = |samples: &[u64]| samples.iter().take(at.end).skip(at.start).sum::<u64>();
+        let half_ns = at.len() as u64 * interval_ns / 2;
+        let mut device_ns: Vec<u64> = over_time.iter().map(|over| sum(&over.device_ns)).collect();
+        let asks_itself: Vec<bool> = over_time.iter().map(|over| sum(&over.asking_ns) >= half_ns).collect();
+        let mut asks = asks_itself.clone();
+        // Children stand behind their parents.
+        for group in (0..groups.len()).rev() {
+            if let Some(parent) = groups[group].parent {
+                device_ns[parent] += device_ns[group];
+                asks[parent] |= asks[group];
+            }
+        }
+        let middle_s = (at.start + at.end) as f64 * interval_ns as f64 / 2e9;
+        Interval { groups, middle_s, device_ns, asks_itself, asks }
+    }
+
+    /// The part of the device's working time that a group had, 0 to 1.
+    fn had(&self, group: usize) -> f64 {
+        self.device_ns[group] as f64 / self.device_ns[0].max(1) as f64
+    }
+
+    /// The part that was its due: at each level its weight beside those of its siblings and of its parent's own tasks, of all that
+    /// asked for the device. Classes are strict: who asks in a better one leaves nothing.
+    fn due(&self, group: usize) -> f64 {
+        let path = std::iter::successors(Some(group), |at| self.groups[*at].parent);
+        path.map(|at| if self.asks[group] { self.due_of_parent(at) } else { 0.0 }).product()
+    }
+
+    /// Of what its parent has; the root has everything.
+    fn due_of_parent(&self, group: usize) -> f64 {
+        let Some(parent) = self.groups[group].parent else { return 1.0 };
+        let siblings =
+            (0..self.groups.len()).filter(|i| self.groups[*i].parent == Some(parent) && self.asks[*i]);
+        let of = |i: usize| (rank(self.groups[i].class), self.groups[i].weight.unwrap_or(0));
+        let own_tasks =
+            self.asks_itself[parent].then(|| (rank(GroupClass::Be), self.groups[parent].leaf_weight));
+        let asking: Vec<(u8, u32)> = siblings.map(of).chain(own_tasks).collect();
+        let (class, weight) = of(group);
+        if asking.iter().any(|(other, _)| *other < class) {
+            return 0.0;
+        }
+        let all: u32 = asking.iter().filter(|(other, _)| *other == class).map(|(_, weight)| weight).sum();
+        f64::from(weight) / f64::from(all.max(weight))
+    }
+}
+
+/// Better classes come first.
+const fn rank(class: GroupClass) -> u8 {
+    match class {
+        GroupClass::Rt => 0,
+        GroupClass::Be => 1,
+        GroupClass::Idle => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlift_sim::group::GroupFigures;
+
+    use super::*;
+
+    /// Two intervals of a second; in the first all ask, in the second `/b` does not.
+    fn groups() -> Vec<GroupResult> {
+        let group = |path: &str, parent, weight, device_ns: [u64; 2], asking_ns: [u64; 2]| GroupResult {
+            path: path.to_owned(),
+            parent,
+            weight,
+            leaf_weight: 100,
+            class: GroupClass::Be,
+            own: GroupFigures::default(),
+            all: GroupFigures::default(),
+            share: 1.0,
+            counted_ns: 2_000_000_000,
+            over_time: Some(GroupOverTime {
+                interval_ns: 1_000_000_000,
+                device_ns: device_ns.map(|ms| ms * 1_000_000).into(),
+                asking_ns: asking_ns.map(|ms| ms * 1_000_000).into(),
+            }),
+        };
+        vec![
+            group("/", None, None, [100, 0], [900, 0]),
+            group("/a", Some(0), Some(300), [0, 0], [0, 0]),
+            group("/b", Some(0), Some(100), [100, 0], [1000, 100]),
+            group("/a/x", Some(1), Some(100), [150, 600], [1000, 1000]),
+            group("/a/y", Some(1), Some(200), [150, 200], [1000, 1000]),
+        ]
+    }
+
+    #[test]
+    fn what_is_due_is_the_product_of_the_weights_among_those_that_ask() {
+        let groups = groups();
+        let history = history(&groups, 2_000_000_000);
+        assert_eq!(history[0].due(1), 300.0 / 500.0, "beside /b and the root's own tasks");
+        assert_eq!(history[0].due(3), 0.6 * (100.0 / 300.0));
+        assert_eq!(
+            [history[1].due(1), history[1].due(2)],
+            [1.0, 0.0],
+            "/b had work for a tenth of the second second"
+        );
+        assert_eq!(history[1].due(4), 200.0 / 300.0);
+    }
+
+    #[test]
+    fn a_better_class_has_everything_while_it_asks() {
+        let mut groups = groups();
+        groups[2].class = GroupClass::Rt;
+        let history = history(&groups, 2_000_000_000);
+        assert_eq!([history[0].due(1), history[0].due(2)], [0.0, 1.0]);
+        assert_eq!(history[1].due(1), 1.0);
+    }
+
+    #[test]
+    fn a_group_had_what_those_below_it_had() {
+        let groups = groups();
+        let had: Vec<f64> = history(&groups, 2_000_000_000).iter().map(|interval| interval.had(1)).collect();
+        assert_eq!(had, [0.6, 1.0]);
+    }
+
+    #[test]
+    fn equal_lines_of_what_is_due_are_one() {
+        let line = |label: &str, value| Line {
+            label: label.to_owned(),
+            points: vec![(0.0, value), (1.0, value)],
+            colour: 0,
+            dashed: true,
+        };
+        let labels = |lines| told(united(lines)).into_iter().map(|line| line.label).collect::<Vec<_>>();
+        assert_eq!(labels(vec![line("noop", 50.0), line("cfq", 50.0)]), ["due by weight"]);
+        assert_eq!(labels(vec![line("noop", 50.0), line("cfq", 60.0)]), ["due, noop", "due, cfq"]);
+    }
+}
