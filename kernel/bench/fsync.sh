@@ -28,6 +28,8 @@ one() {
         --name=sequential --filename=sequential --rw=read --bs=128k --size=640m \
         --name=random --filename=random --rw=randread --bs=4k --size=640m --invalidate=1 || fail "fio"
     cp fio.json "fsync-$name${set_to:+,$set_to}-$round.json"
+    # How often the probe saw somebody wait for the journal; of ours only.
+    [ "$name" != fl-cfq ] || sed -n "s/^journal_waits/$name $set_to: &/p" /sys/kernel/debug/block/vda/sched/state
     # Free what was written, so that every run starts alike.
     rm -f /mnt/log
     elevator vda none
@@ -36,14 +38,14 @@ one() {
 round=0
 while [ "$round" -lt "$rounds" ]; do
     round=$((round + 1))
-    for name in $ALL; do
+    for name in ${ELEVATORS:-$ALL}; do
         one "$name"
     done
     one fl-cfq yield=1
     # Shorter turns: who waits for the disk waits for fewer milliseconds of somebody else's.
     one fl-cfq slice_sync=20
     one fl-cfq slice_sync=20,yield=1
-    one fl-deadline classes=full
+    [ -n "${ELEVATORS:-}" ] || one fl-deadline classes=full
     echo "round $round of $rounds"
 done
 umount /mnt

@@ -63,6 +63,7 @@ static void fl_yield_to_journal(struct request_queue *q, journal_t *journal)
 		to = fl_task_context(q, thread);
 
 	spin_lock_irqsave(&fq->lock, flags);
+	fq->journal_waits++;
 	fairlift_yield(fq->core, from, to, ktime_get_ns());
 	waits = fq->withheld && fq->queued;
 	WRITE_ONCE(fq->withheld, false);

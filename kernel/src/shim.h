@@ -43,6 +43,7 @@ struct fl_queue {
 	/* Counters for debugfs. */
 	u64 overflowed;			/* requests that had to wait for a slot */
 	u64 vanished;			/* requests freed while queued */
+	u64 journal_waits;		/* tasks seen waiting for a commit */
 	u64 groups_in_parents;		/* cgroups for which the core had no room */
 };
 

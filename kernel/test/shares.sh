@@ -167,6 +167,8 @@ for name in $(long "$OURS" "fl-deadline fl-cfq"); do
     echo 512 >/sys/block/$disk/queue/nr_requests
     # The machine around may need longer to answer a request than a group is waited for, and the group would lose its turn.
     echo 100 >/sys/block/$disk/queue/iosched/group_idle
+    # Turns of a dozen requests: one more or less of them in the time of a run is little.
+    echo 25 >/sys/block/$disk/queue/iosched/group_slice
     # What overran a turn is charged: else the light group's short turns, of a dozen requests, are one request too long each.
     echo 1 >/sys/block/$disk/queue/iosched/fairness
     # Requests, which the kernel counts, are shared out: when the machine around stands still, that is device time of whoever has
