@@ -2,15 +2,19 @@
 # vm: -d 512M,queues=2 -d 512M -t 600
 . ./guest.sh
 
+# refused FILE WORDS LOG: writing WORDS is EINVAL, and the log says LOG.
 refused() {
+    name=${1##*/}
     dmesg -c >/dev/null
-    if echo "$2" >"/sys/block/vda/queue/iosched/$1" 2>refusal; then
-        fail "$1 took '$2'"
+    if echo "$2" >"$1" 2>refusal; then
+        fail "$name took '$2'"
     fi
-    grep -q 'Invalid argument' refusal || fail "$1: not EINVAL: $(cat refusal)"
-    dmesg | grep -q -- "$3" || fail "$1: the log does not say '$3' but: $(dmesg)"
-    echo "$1 < '$2': EINVAL; $(dmesg | tail -n 1)"
+    grep -q 'Invalid argument' refusal || fail "$name: not EINVAL: $(cat refusal)"
+    dmesg | grep -q -- "$name: $3" || fail "$name: the log does not say '$3' but: $(dmesg)"
+    echo "$name < '$2': EINVAL; $(dmesg | tail -n 1)"
 }
+refused_tunable() { refused "/sys/block/vda/queue/iosched/$1" "$2" "$3"; }
+refused_in_group() { refused "$cgroups/a/$1" "$2" "$3"; }
 
 insmod /host/fairlift.ko cfq_version=2.6.99 2>refusal && fail "took cfq_version=2.6.99"
 dmesg | grep "cfq_version: '2.6.99' is none of" || fail "no word about cfq_version"
@@ -18,14 +22,14 @@ dmesg | grep "cfq_version: '2.6.99' is none of" || fail "no word about cfq_versi
 load contexts_max=4 requests_max=16
 elevator vda fl-cfq
 old=$(cat /sys/block/vda/queue/iosched/slice_idle)
-refused slice_idle 99999999999 "slice_idle: '99999999999' is not a number from 0 to 4294967295 ms"
-refused slice_idle eight "not a number from 0"
-refused yield 2 "yield: '2' is not a number from 0 to 1"
-refused async_depth 0 "async_depth: not a number from 1 to"
+refused_tunable slice_idle 99999999999 "'99999999999' is not a number from 0 to 4294967295 ms"
+refused_tunable slice_idle eight ".*not a number from 0"
+refused_tunable yield 2 "'2' is not a number from 0 to 1"
+refused_tunable async_depth 0 "not a number from 1 to"
 [ "$(cat /sys/block/vda/queue/iosched/slice_idle)" = "$old" ] || fail "slice_idle changed"
 echo 3 >/sys/block/vda/queue/iosched/slice_idle && [ "$(cat /sys/block/vda/queue/iosched/slice_idle)" = 3 ] || fail "slice_idle did not become 3"
 elevator vda fl-deadline
-refused classes reads "classes: 'reads' is none of: direction sync-async full"
+refused_tunable classes reads "'reads' is none of: direction sync-async full"
 echo full >/sys/block/vda/queue/iosched/classes && [ "$(cat /sys/block/vda/queue/iosched/classes)" = full ] || fail "classes did not become full"
 
 # 40 tasks with 4 places and 512 requests with 16: everybody is served.
@@ -44,26 +48,17 @@ rmmod fairlift || fail "does not unload"
 # Groups: one place, for two cgroups. The second counts as its parent's own, and says so.
 cgroups=/sys/fs/cgroup
 number=$(cat /sys/block/vda/dev)
-refused_in() {
-    dmesg -c >/dev/null
-    if echo "$2" >"$cgroups/a/$1" 2>refusal; then
-        fail "$1 took '$2'"
-    fi
-    grep -q 'Invalid argument' refusal || fail "$1: not EINVAL: $(cat refusal)"
-    dmesg | grep -q -- "$1: $3" || fail "$1: the log does not say '$3' but: $(dmesg)"
-    echo "$1 < '$2': EINVAL; $(dmesg | tail -n 1)"
-}
 load groups_max=1
 elevator vda fl-cfq
 echo +io >$cgroups/cgroup.subtree_control
 mkdir $cgroups/a $cgroups/b
-refused_in io.fairlift.weight 0 "'0' is not a number from 1 to 10000"
-refused_in io.fairlift.weight "$number 10001" "'10001' is not a number from 1 to 10000"
-refused_in io.fairlift.ioprio_class best "'best' is none of: rt be idle"
-refused_in io.fairlift.max "$number rbps=0" "'rbps=0' is none of rbps=, wbps=, riops=, wiops= with 'max' or a number from 1 to"
-refused_in io.fairlift.max "$number riops=100 speed=9" "'speed=9' is none of rbps=, wbps=, riops=, wiops="
-refused_in io.fairlift.max "$number" "'$number' is not a disk, MAJ:MIN, with a value after it"
-refused_in io.fairlift.max "rbps=1000" "'rbps=1000' is not a disk, MAJ:MIN, with a value after it"
+refused_in_group io.fairlift.weight 0 "'0' is not a number from 1 to 10000"
+refused_in_group io.fairlift.weight "$number 10001" "'10001' is not a number from 1 to 10000"
+refused_in_group io.fairlift.ioprio_class best "'best' is none of: rt be idle"
+refused_in_group io.fairlift.max "$number rbps=0" "'rbps=0' is none of rbps=, wbps=, riops=, wiops= with 'max' or a number from 1 to"
+refused_in_group io.fairlift.max "$number riops=100 speed=9" "'speed=9' is none of rbps=, wbps=, riops=, wiops="
+refused_in_group io.fairlift.max "$number" "'$number' is not a disk, MAJ:MIN, with a value after it"
+refused_in_group io.fairlift.max "rbps=1000" "'rbps=1000' is not a disk, MAJ:MIN, with a value after it"
 [ -z "$(cat $cgroups/a/io.fairlift.max)" ] || fail "io.fairlift.max was changed: $(cat $cgroups/a/io.fairlift.max)"
 for group in a b; do
     sh -c 'echo 0 >"$1/cgroup.procs" && exec fio --output=/dev/null --name=r --filename=/dev/vda --rw=randread --direct=1 --number_ios=50' - \

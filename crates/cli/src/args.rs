@@ -353,10 +353,10 @@ pub struct ViewArguments {
     pub plots: Option<PathBuf>,
 }
 
-/// Where the results of several runs go.
+/// Where results go.
 #[derive(Args, Debug)]
 pub struct ResultArguments {
-    /// What to print
+    /// What to print; of `run` 'table' is fio's report and what the programs print, 'json' fio's JSON
     #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
     pub output_format: Format,
 
@@ -432,17 +432,9 @@ The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]..."
     )]
     pub scheduler: String,
 
-    /// What to print; 'table' is fio's report and what the programs print, 'json' fio's JSON
-    #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
-    pub output_format: Format,
-
-    /// Write to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-
-    /// Results to look at.
+    /// Where results go.
     #[command(flatten)]
-    pub view: ViewArguments,
+    pub results: ResultArguments,
 }
 
 /// `fairlift reproduce`.

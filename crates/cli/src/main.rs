@@ -92,22 +92,22 @@ fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
 }
 
 fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
-    let output = Output::open(arguments.output.as_deref())?;
+    let output = Output::open(arguments.results.output.as_deref())?;
     if arguments.scheduler.contains(',') {
         return Err(Failure::new("'run' takes one scheduler")
             .at("--scheduler")
             .help("'fairlift compare' puts several side by side"));
     }
     let mut scenario = input::scenario(&arguments.work, std::slice::from_ref(&arguments.scheduler))?;
-    if arguments.output_format == Format::Json && scenario.cases.len() > 1 {
+    if arguments.results.output_format == Format::Json && scenario.cases.len() > 1 {
         let remedy = "fairlift compare --output-format json lists every case";
         return Err(Failure::new("a scenario of several cases does not fit into one fio report").help(remedy));
     }
-    let view = View::open(&arguments.view)?;
+    let view = View::open(&arguments.results.view)?;
     view.prepare(&mut scenario);
     let mut runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
     view.write(&scenario, &mut runs, arguments.work.explain)?;
-    let text = match arguments.output_format {
+    let text = match arguments.results.output_format {
         Format::Table => report::report(&scenario, &runs, output.style()),
         Format::Json => json::fio(&scenario.cases[0], &runs[0][0]),
         Format::Csv => csv::csv(&scenario, &runs),

@@ -72,6 +72,24 @@ fn sync_rows<'a>(runs: &'a [RunResult], results: &'a [Vec<JobResult>], name: &st
     runs.iter().zip(results).filter_map(row).collect()
 }
 
+/// A table with a scheduler's name and numbers in each row, for readers with and without a screen.
+fn framed(case: &str, caption: &str, heads: &[&str], rows: &Markup) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label={ (caption) (in_case(case)) } {
+            table {
+                caption { (caption) }
+                thead { tr {
+                    th scope="col" { "scheduler" }
+                    @for head in heads {
+                        th.number scope="col" { (head) }
+                    }
+                } }
+                tbody { (rows) }
+            }
+        }
+    }
+}
+
 fn table(case: &str, caption: &str, rows: &[Row<'_>]) -> Markup {
     if rows.is_empty() {
         return html! {};
@@ -87,27 +105,22 @@ fn table(case: &str, caption: &str, rows: &[Row<'_>]) -> Markup {
         .collect();
     let best_latency: Vec<Option<f64>> =
         (0..5).map(|i| best(latencies.iter().map(|l| l[i]), f64::min)).collect();
-    html! {
-        div.scroll tabindex="0" role="region" aria-label={ (caption) (in_case(case)) } {
-            table {
-                caption { (caption) }
-                thead { tr {
-                    th scope="col" { "scheduler" }
-                    @for head in ["bandwidth", "I/Os per s", "mean latency", "median", "99 %", "99.9 %", "max", "device time"] {
-                        th.number scope="col" { (head) }
-                    }
-                } }
-                tbody { @for (row, latency) in rows.iter().zip(&latencies) { tr {
-                    th scope="row" { (row.scheduler) }
-                    @if row.bytes_per_s > 0.0 { (cell(&unit::bandwidth(row.bytes_per_s), best_rate == Some(row.ios_per_s))) }
-                    @else { td.number { "-" } }
-                    (cell(&unit::short(row.ios_per_s), best_rate == Some(row.ios_per_s)))
-                    @for (value, best) in latency.iter().zip(&best_latency) { (cell(&unit::time(*value), *best == Some(*value))) }
-                    td.number { (format!("{:.1} %", 100.0 * row.device_share)) }
-                } } }
-            }
-        }
-    }
+    let rows = html! {
+        @for (row, latency) in rows.iter().zip(&latencies) { tr {
+            th scope="row" { (row.scheduler) }
+            @if row.bytes_per_s > 0.0 { (cell(&unit::bandwidth(row.bytes_per_s), best_rate == Some(row.ios_per_s))) }
+            @else { td.number { "-" } }
+            (cell(&unit::short(row.ios_per_s), best_rate == Some(row.ios_per_s)))
+            @for (value, best) in latency.iter().zip(&best_latency) { (cell(&unit::time(*value), *best == Some(*value))) }
+            td.number { (format!("{:.1} %", 100.0 * row.device_share)) }
+        } }
+    };
+    framed(
+        case,
+        caption,
+        &["bandwidth", "I/Os per s", "mean latency", "median", "99 %", "99.9 %", "max", "device time"],
+        &rows,
+    )
 }
 
 /// A table for each group with a figure: what it got, with the groups below it.
@@ -127,52 +140,42 @@ fn group_table(case: &str, caption: &str, results: &[(&str, &GroupResult)]) -> M
     let rate = |group: &GroupResult, direction: usize| {
         unit::bandwidth(group.per_second(512 * group.all.sectors[direction]))
     };
-    html! {
-        div.scroll tabindex="0" role="region" aria-label={ (caption) (in_case(case)) } {
-            table {
-                caption { (caption) }
-                thead { tr {
-                    th scope="col" { "scheduler" }
-                    @for head in ["of its parent's device time", "reads", "writes", "requests per s", "mean latency", "max"] {
-                        th.number scope="col" { (head) }
-                    }
-                } }
-                tbody { @for (scheduler, group) in results { tr {
-                    th scope="row" { (scheduler) }
-                    td.number { (format!("{:.1} %", 100.0 * group.share)) }
-                    td.number { (rate(group, 0)) }
-                    td.number { (rate(group, 1)) }
-                    td.number { (unit::short(group.per_second(group.all.requests.iter().sum()))) }
-                    td.number { (unit::time(group.all.latency.mean_ns())) }
-                    td.number { (unit::time(group.all.latency.max_ns() as f64)) }
-                } } }
-            }
-        }
-    }
+    let rows = html! {
+        @for (scheduler, group) in results { tr {
+            th scope="row" { (scheduler) }
+            td.number { (format!("{:.1} %", 100.0 * group.share)) }
+            td.number { (rate(group, 0)) }
+            td.number { (rate(group, 1)) }
+            td.number { (unit::short(group.per_second(group.all.requests.iter().sum()))) }
+            td.number { (unit::time(group.all.latency.mean_ns())) }
+            td.number { (unit::time(group.all.latency.max_ns() as f64)) }
+        } }
+    };
+    framed(
+        case,
+        caption,
+        &["of its parent's device time", "reads", "writes", "requests per s", "mean latency", "max"],
+        &rows,
+    )
 }
 
 fn totals(case: &str, runs: &[RunResult]) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label={ "all jobs" (in_case(case)) } {
-            table {
-                caption { "all jobs" }
-                thead { tr {
-                    th scope="col" { "scheduler" }
-                    @for head in ["bandwidth", "I/Os per s", "device busy", "Jain index of device time", "simulated"] {
-                        th.number scope="col" { (head) }
-                    }
-                } }
-                tbody { @for run in runs { tr {
-                    th scope="row" { (run.scheduler) }
-                    td.number { (unit::bandwidth(run.bandwidth())) }
-                    td.number { (unit::short(run.iops())) }
-                    td.number { (format!("{:.1} %", 100.0 * run.busy())) }
-                    td.number { (format!("{:.3}", run.jain_device_time())) }
-                    td.number { (unit::time(run.duration_ns as f64)) }
-                } } }
-            }
-        }
-    }
+    let rows = html! {
+        @for run in runs { tr {
+            th scope="row" { (run.scheduler) }
+            td.number { (unit::bandwidth(run.bandwidth())) }
+            td.number { (unit::short(run.iops())) }
+            td.number { (format!("{:.1} %", 100.0 * run.busy())) }
+            td.number { (format!("{:.3}", run.jain_device_time())) }
+            td.number { (unit::time(run.duration_ns as f64)) }
+        } }
+    };
+    framed(
+        case,
+        "all jobs",
+        &["bandwidth", "I/Os per s", "device busy", "Jain index of device time", "simulated"],
+        &rows,
+    )
 }
 
 /// Each program's own figures, a column per figure.
