@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
 use crate::collections::Id;
-use crate::group::GroupId;
+use crate::group::{GroupId, Groups, Places};
 
 crate::collections::define_id! {
     /// An io context's slot in [`Contexts`].
@@ -12,7 +12,8 @@ crate::collections::define_id! {
 }
 
 impl ContextId {
-    /// The context that everybody shares once the table is full: worse fairness, never an error.
+    /// The context that the root's tasks share which have none of their own: worse fairness among them, never an error.
+    /// Every group has such a one ([`Contexts::shared_by`]).
     pub const OVERFLOW: ContextId = ContextId::constant(0);
 }
 
@@ -108,34 +109,60 @@ impl Context {
     };
 }
 
-/// The io contexts of one queue. Slot 0 is the overflow context.
+/// The io contexts of one queue. The first slots are the contexts that each group's tasks share which have none of their own;
+/// the root's is slot 0.
 #[derive(Debug)]
 pub struct Contexts {
     slots: Vec<Context>,
     free: Vec<ContextId>,
+    /// How many slots are the groups' shared ones.
+    shared: usize,
 }
 
 impl Contexts {
-    /// A table for `capacity` contexts beside the overflow one. The only allocation it ever makes.
+    /// A table for `capacity` contexts beside the root's shared one. The only allocation it ever makes.
     pub fn new(capacity: usize) -> Contexts {
-        let mut slots = alloc::vec![Context::FREE; capacity + 1];
-        slots[0] = Context { alive: true, used: true, ..Context::FREE };
-        Contexts { slots, free: (1..=capacity).rev().map(ContextId::from_index).collect() }
+        Contexts::with_groups(capacity, 1)
     }
 
-    /// Number of slots, the overflow context included: an elevator's per-context arrays have this length.
+    /// A table for `capacity` contexts beside those that each of `groups` groups shares, the root included; with others than
+    /// the root as many in reserve for when somebody takes all of those.
+    pub(crate) fn with_groups(capacity: usize, groups: usize) -> Contexts {
+        let shared = groups.max(1);
+        let size = Contexts::slots_for(capacity, shared);
+        let mut slots = alloc::vec![Context::FREE; size];
+        for (index, slot) in slots[..shared].iter_mut().enumerate() {
+            *slot = Context { alive: true, used: true, group: GroupId::from_index(index), ..Context::FREE };
+        }
+        let free = (shared..size).rev().map(ContextId::from_index).collect();
+        Contexts { slots, free, shared }
+    }
+
+    /// Slots of a table for `capacity` contexts in `groups` group slots, shared ones and reserve included.
+    pub const fn slots_for(capacity: usize, groups: usize) -> usize {
+        if groups > 1 { groups + 2 * capacity } else { 1 + capacity }
+    }
+
+    /// Number of slots, the shared ones included: an elevator's per-context arrays have this length.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// A context for a new task in the root group; [`ContextId::OVERFLOW`] when the table is full.
-    pub fn create(&mut self, ioprio: IoPrio) -> ContextId {
-        self.create_in(GroupId::ROOT, ioprio)
+    /// The context of those of `group`'s tasks that have none of their own.
+    #[inline]
+    pub fn shared_by(&self, group: GroupId) -> ContextId {
+        if group.index() < self.shared { ContextId::from_index(group.index()) } else { ContextId::OVERFLOW }
     }
 
-    /// As [`Contexts::create`], in `group`.
-    pub fn create_in(&mut self, group: GroupId, ioprio: IoPrio) -> ContextId {
-        let Some(id) = self.free.pop() else { return ContextId::OVERFLOW };
+    /// Is it one that several tasks share for want of their own?
+    #[inline]
+    pub fn is_shared(&self, id: ContextId) -> bool {
+        id.index() < self.shared
+    }
+
+    /// A slot for a new task of `group`; `None` when the table is full.
+    pub(crate) fn take(&mut self, group: GroupId, ioprio: IoPrio) -> Option<ContextId> {
+        let id = self.free.pop()?;
         let slot = &mut self.slots[id.index()];
         *slot = Context {
             ioprio,
@@ -145,7 +172,24 @@ impl Contexts {
             used: true,
             ..Context::FREE
         };
-        id
+        Some(id)
+    }
+
+    /// `id`, which holds one request, is shared by the tasks of a group of this epoch: if that is another than the last one in
+    /// its slot, what was learnt of it is void. With older requests of it about it stays as it is until they are done.
+    pub(crate) fn renew_shared(&mut self, id: ContextId, epoch: u32) {
+        let slot = &mut self.slots[id.index()];
+        if slot.epoch != epoch && slot.requests == 1 {
+            slot.epoch = epoch;
+        }
+    }
+
+    /// The same for one that holds no request.
+    pub(crate) fn renew_unused(&mut self, id: ContextId, epoch: u32) {
+        let slot = &mut self.slots[id.index()];
+        if slot.requests == 0 {
+            slot.epoch = epoch;
+        }
     }
 
     /// `id` if somebody has it, else [`ContextId::OVERFLOW`]: a stale or foreign id costs fairness, never an error.
@@ -164,12 +208,14 @@ impl Contexts {
         self.slots.iter().enumerate().filter(|(_, c)| c.used).map(|(i, c)| (ContextId::from_index(i), c))
     }
 
-    /// The task is gone. The slot is reused once its last request is done. The overflow context never goes.
-    pub(crate) fn exit(&mut self, id: ContextId) {
-        if id != ContextId::OVERFLOW {
-            self.slots[id.index()].alive = false;
-            self.reap(id);
+    /// The task is gone. The slot is reused once its last request is done; then it answers with the context's group. A shared
+    /// context never goes.
+    pub(crate) fn exit(&mut self, id: ContextId) -> Option<GroupId> {
+        if self.is_shared(id) {
+            return None;
         }
+        self.slots[id.index()].alive = false;
+        self.reap(id)
     }
 
     /// One more request of `id`, or of whom it counts for: see [`Contexts::known`].
@@ -187,24 +233,73 @@ impl Contexts {
         }
     }
 
-    /// One request of `id` is done.
+    /// One request of `id` is done. If that was the last of a task that is gone: whose group's it was.
     #[inline]
-    pub(crate) fn drop_hold(&mut self, id: ContextId) {
+    pub(crate) fn drop_hold(&mut self, id: ContextId) -> Option<GroupId> {
         let context = &mut self.slots[id.index()];
         debug_assert!(context.requests > 0, "context released more often than held");
         context.requests -= 1;
-        if !context.alive {
-            self.reap(id);
-        }
+        if context.alive { None } else { self.reap(id) }
     }
 
     #[cold]
-    fn reap(&mut self, id: ContextId) {
+    fn reap(&mut self, id: ContextId) -> Option<GroupId> {
         let context = &mut self.slots[id.index()];
-        if context.used && !context.alive && context.requests == 0 {
-            context.used = false;
-            self.free.push(id);
+        if !context.used || context.alive || context.requests > 0 {
+            return None;
         }
+        context.used = false;
+        self.free.push(id);
+        Some(context.group)
+    }
+}
+
+/// The contexts of a queue, to create some in its groups.
+#[derive(Debug)]
+pub struct ContextsMut<'a> {
+    pub(crate) contexts: &'a mut Contexts,
+    pub(crate) groups: &'a mut Groups,
+    pub(crate) places: &'a mut Places,
+}
+
+impl ContextsMut<'_> {
+    /// A context for a new task in the root group; the root's shared one when the table is full.
+    pub fn create(&mut self, ioprio: IoPrio) -> ContextId {
+        self.create_in(GroupId::ROOT, ioprio)
+    }
+
+    /// As [`ContextsMut::create`], in `group`. When the table is full, or `group`'s subtree has as many as it may, it is the
+    /// context that such tasks of `group` share: a task never counts for another group than its own.
+    pub fn create_in(&mut self, group: GroupId, ioprio: IoPrio) -> ContextId {
+        let group = self.groups.known(group);
+        let taken = match self.places.has_one_for(self.groups, group) {
+            true => self.contexts.take(group, ioprio),
+            false => None,
+        };
+        let Some(id) = taken else { return self.contexts.shared_by(group) };
+        self.places.take(self.groups, group);
+        self.groups.hold(group);
+        id
+    }
+}
+
+impl core::ops::Deref for ContextsMut<'_> {
+    type Target = Contexts;
+    fn deref(&self) -> &Contexts {
+        self.contexts
+    }
+}
+
+impl Index<ContextId> for ContextsMut<'_> {
+    type Output = Context;
+    fn index(&self, id: ContextId) -> &Context {
+        &self.contexts[id]
+    }
+}
+
+impl IndexMut<ContextId> for ContextsMut<'_> {
+    fn index_mut(&mut self, id: ContextId) -> &mut Context {
+        &mut self.contexts[id]
     }
 }
 

@@ -18,6 +18,7 @@ extern crate std;
 pub mod collections;
 pub mod context;
 pub mod elevator;
+mod era;
 pub mod group;
 pub mod queue;
 pub mod request;

@@ -146,8 +146,19 @@ pub enum RequestState {
     Issued,
 }
 
-/// One or more merged bios.
+/// How the device answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Status {
+    /// It did what it was asked.
+    #[default]
+    Done,
+    /// It failed. The time it took is paid for; nothing is learnt of think times or speed from it.
+    Failed,
+}
+
+/// One or more merged bios. A slot is one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct Request {
     /// What to do.
     pub op: Op,
@@ -163,14 +174,21 @@ pub struct Request {
     pub context: ContextId,
     /// The best priority of its bios.
     pub ioprio: IoPrio,
-    /// The first bio's group. It stays that one's until it is done.
+    /// The first bio's group, its owner. It stays that one's until it is done.
     pub group: GroupId,
+    /// The group that is billed for it, and in whose queue it waits: the owner, unless somebody waits for the owner's I/O and
+    /// pays for it (`group/ledger.rs`).
+    pub payer: GroupId,
     /// When the slot was taken, nanoseconds; a merged request keeps the oldest.
     pub start_ns: u64,
     /// When it went to the device, nanoseconds.
     pub issued_ns: u64,
     /// Where it is.
     pub state: RequestState,
+    /// How the device answered, once it is done.
+    pub status: Status,
+    /// Which elevator attachment it was inserted under; hooks are skipped after a switch. 0 = none.
+    pub(crate) generation: u16,
     /// Bookkeeping of the queue layer above the elevator.
     pub(crate) queue: QueueData,
 }
@@ -181,17 +199,24 @@ pub(crate) struct QueueData {
     /// First and last bio node (list through the queue's bio pool).
     pub(crate) bio_first: u32,
     pub(crate) bio_last: u32,
-    /// Which elevator attachment it was inserted under; hooks are skipped after a switch.
-    pub(crate) generation: u32,
     /// Part of a barrier or flush sequence.
     pub(crate) sequence: u8,
     /// Counted in a sync (1) or async (0) slot, or in none (2: the queue's own flush).
     pub(crate) pool: u8,
-    /// The device gave it back and it waits to be issued again.
-    pub(crate) requeued: bool,
-    /// Nothing may be sorted past it on the dispatch list: it went around the elevator, was offered to the device or came
-    /// back from it.
-    pub(crate) fixed: bool,
+    /// May others be sorted past it?
+    pub(crate) standing: Standing,
+}
+
+/// May a request on the dispatch list be passed?
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Standing {
+    /// As the order of sectors has it.
+    #[default]
+    Sortable,
+    /// No: it went around the elevator, or was offered to the device.
+    Fixed,
+    /// No: the device gave it back, and it waits to be issued again.
+    Requeued,
 }
 
 impl Request {
@@ -232,17 +257,18 @@ impl Request {
         context: ContextId::OVERFLOW,
         ioprio: IoPrio::DEFAULT,
         group: GroupId::ROOT,
+        payer: GroupId::ROOT,
         start_ns: 0,
         issued_ns: 0,
         state: RequestState::Free,
+        status: Status::Done,
+        generation: 0,
         queue: QueueData {
             bio_first: u32::MAX,
             bio_last: u32::MAX,
-            generation: 0,
             sequence: 0,
             pool: 2,
-            requeued: false,
-            fixed: false,
+            standing: Standing::Sortable,
         },
     };
 }
@@ -258,6 +284,8 @@ pub struct Requests {
 
 /// The end of the stack of free slots: a slot that does not exist.
 const NO_SLOT: u32 = u32::MAX;
+
+const _: () = assert!(size_of::<Request>() == 64, "a slot is one cache line");
 
 impl Requests {
     /// A pool of `capacity` free slots. The only allocation it ever makes.

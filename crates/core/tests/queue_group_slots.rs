@@ -67,11 +67,14 @@ fn one_groups_flood_leaves_the_others_slots_alone() {
 }
 
 #[test]
-fn without_a_limit_one_group_takes_all_but_a_batch() {
+fn without_a_limit_one_group_takes_three_quarters() {
     let (mut q, [(_, greedy), (_, modest)]) = tenants(POOLS, "64");
-    assert_eq!(fill(&mut q, greedy), 95);
-    // A task that never waited is no batcher.
+    // Of 96, those beyond the limit included.
+    assert_eq!(fill(&mut q, greedy), 72);
+    // A task that never waited is no batcher: it gets the next one that is given back.
     assert_eq!(fill(&mut q, modest), 0);
+    finish_one(&mut q);
+    assert!(q.next_wakeup().is_some());
 }
 
 /// 16 slots: congested from the 15th on (16 - 2 + 1), relieved below 12 (16 - 2 - 1 - 1).
@@ -115,7 +118,10 @@ fn a_request_of_the_group_wakes_one_of_its_waiters() {
 fn groups_take_turns_for_the_devices_slots() {
     let (mut q, [(_, holder), (first, one), (second, other)]) =
         tenants(Admission::Tags { nr_requests: 8 }, "8");
-    assert_eq!(fill(&mut q, holder), 8);
+    // Three quarters of the device's are one group's at most; the root's own are not bounded.
+    assert_eq!(fill(&mut q, holder), 6);
+    let root = q.contexts_mut().create(IoPrio::DEFAULT);
+    assert_eq!(fill(&mut q, root), 2);
     for task in [one, one, one, other] {
         assert_eq!(send(&mut q, task), Submitted::Full);
     }

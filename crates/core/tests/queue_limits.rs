@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use fairlift_core::group::limit::{Direction, Rates};
-use fairlift_core::queue::{Admission, Plugging, QueueConfig, RequestQueue, Submitted};
+use fairlift_core::queue::{Admission, Ordering, Plugging, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::{
     Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, MS, Op, RequestId, SECOND, elevator,
 };
@@ -140,6 +140,78 @@ fn a_bio_at_the_door_gets_the_next_slot() {
     assert!(matches!(q.submit(write(task, 4, 0), 2 * SECOND), Submitted::Queued(_)));
 }
 
+/// A group whose bios its limit lets go and which has no slot for them keeps nobody else waiting: beside one whose part of the
+/// slots is full for a second at a time, a group limited to 100 writes a second gets them.
+#[test]
+fn who_finds_no_slot_is_no_door_for_others() {
+    let mut q = queue(QueueConfig { admission: Admission::Tags { nr_requests: 8 }, ..config() });
+    // No turns at the device either: this is about slots.
+    for (name, value) in [("nr_group_requests", "2"), ("fairness", "0"), ("group_idle", "0")] {
+        q.groups_mut().set(name, value).expect("a setting");
+    }
+    let tasks = [100, 10_000].map(|ios_per_s| {
+        let group = q.groups_mut().create(GroupId::ROOT, GroupParams::default()).expect("a slot");
+        q.set_limit(group, Direction::Write, Rates { bytes_per_s: 0, ios_per_s }, 0).expect("it is there");
+        q.contexts_mut().create_in(group, IoPrio::DEFAULT)
+    });
+    let (mut open, mut done, mut cookie) = ([0u32; 2], [0u32; 2], 0);
+    let mut stuck = VecDeque::new();
+    for ms in 0..10_000u64 {
+        let now = ms * MS;
+        for (who, task) in tasks.into_iter().enumerate() {
+            while open[who] < 4 {
+                cookie += 1;
+                // Far apart, so that nothing merges; the group is in the lowest bit.
+                match q.submit(write(task, cookie * 2 + who as u64, cookie * 100), now) {
+                    Submitted::Full => {
+                        while q.next_wakeup().is_some() {}
+                        break;
+                    }
+                    answer => assert!(matches!(answer, Submitted::Queued(_) | Submitted::Held), "{answer:?}"),
+                }
+                open[who] += 1;
+            }
+        }
+        while let Dispatch::Issue(rq) = q.dispatch(now) {
+            if q.requests()[rq].group == q.contexts()[tasks[1]].group {
+                stuck.push_back(rq);
+            } else {
+                done[0] += complete(&mut q, rq, now).len() as u32;
+                open[0] -= 1;
+            }
+        }
+        if ms % 1000 == 999
+            && let Some(rq) = stuck.pop_front()
+        {
+            done[1] += complete(&mut q, rq, now).len() as u32;
+            open[1] -= 1;
+        }
+    }
+    assert!(done[0].abs_diff(1000) <= 4 && done[1] == 10, "{done:?}");
+}
+
+/// Writes that go behind a flush, or through the cache, wait for their limit like all others, before their sequence begins.
+#[test]
+fn writes_with_flushes_are_held() {
+    for flag in [Flags::PREFLUSH, Flags::FUA] {
+        let ordering = Ordering::Sequences { write_cache: true, fua: false };
+        let (mut q, _, task) = one_a_second(QueueConfig { ordering, ..config() });
+        let flushing = |cookie| Bio { flags: Flags::SYNC.or(flag), ..write(task, cookie, cookie * 100) };
+        assert!(matches!(q.submit(flushing(1), 0), Submitted::Queued(_)));
+        for cookie in 2..5 {
+            assert_eq!(q.submit(flushing(cookie), 0), Submitted::Held);
+        }
+        let mut done = Vec::new();
+        for second in 0..4 {
+            let now = second * SECOND;
+            while let Dispatch::Issue(rq) = q.dispatch(now) {
+                done.extend(complete(&mut q, rq, now));
+            }
+            assert_eq!(done.len() as u64, second + 1, "{flag:?}");
+        }
+    }
+}
+
 /// The task is gone, its group removed: its bios still go, at the ancestor's limits.
 #[test]
 fn bios_outlive_their_task_and_group() {
@@ -245,7 +317,7 @@ impl Host {
                         self.timer = Some(until);
                         break;
                     }
-                    Dispatch::Empty => break,
+                    Dispatch::Empty | Dispatch::Busy => break,
                 }
             }
             if self.in_device.len() == 2 {

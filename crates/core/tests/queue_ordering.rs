@@ -112,7 +112,7 @@ fn an_empty_barrier_without_a_volatile_cache_is_done_when_the_device_has_run_dry
     queued(q.submit(flush(task), 0));
     q.submit(write(task, 300, 8), 0);
     let (first, second) = (issue(&mut q, 0), issue(&mut q, 0));
-    assert_eq!(q.dispatch(0), Dispatch::Empty, "what came later waits");
+    assert_eq!(q.dispatch(0), Dispatch::Busy, "what came later waits");
     assert_eq!(complete(&mut q, first, 0), [100]);
     assert_eq!(complete(&mut q, second, 0), [500, 999_999]);
     assert_eq!(steps(&mut q, 0), [(plain(300), vec![300])]);
@@ -153,12 +153,12 @@ fn a_barrier_waits_until_the_device_is_empty_and_the_rest_waits_for_the_barrier(
     q.submit(barrier(task, 400), 0);
     q.submit(read(task, 0, 8), 0);
     for rq in before {
-        assert_eq!(q.dispatch(0), Dispatch::Empty, "the device is not empty yet");
+        assert_eq!(q.dispatch(0), Dispatch::Busy, "the device is not empty yet");
         complete(&mut q, rq, 0);
     }
     for _ in 0..3 {
         let step = issue(&mut q, 0);
-        assert_eq!(q.dispatch(0), Dispatch::Empty, "one step at a time, and nothing beside it");
+        assert_eq!(q.dispatch(0), Dispatch::Busy, "one step at a time, and nothing beside it");
         complete(&mut q, step, 0);
     }
     assert_eq!(serve_all(&mut q, 0), [(0, 8)]);
@@ -198,7 +198,7 @@ fn what_the_device_gives_back_goes_before_the_barrier_it_preceded() {
     q.submit(write(task, 200, 8), 0);
     let (a, b) = (issue(&mut q, 0), issue(&mut q, 0));
     q.submit(barrier(task, 400), 0);
-    assert_eq!(q.dispatch(0), Dispatch::Empty);
+    assert_eq!(q.dispatch(0), Dispatch::Busy);
     q.requeue(b, 0);
     complete(&mut q, a, 0);
     assert_eq!(issue(&mut q, 0), b);
@@ -368,7 +368,7 @@ fn waiters_that_gather_while_a_flush_runs_share_the_next_one() {
     for cookie in 2..=5 {
         q.submit(flush_of(cookie), 0);
     }
-    assert_eq!(q.dispatch(0), Dispatch::Empty, "one flush at a time");
+    assert_eq!(q.dispatch(0), Dispatch::Busy, "one flush at a time");
     assert_eq!(complete(&mut q, running, 0), [1], "it began before the others came");
     let mut shared = steps(&mut q, 0);
     shared[0].1.sort_unstable();

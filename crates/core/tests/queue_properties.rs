@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fairlift_core::collections::Id;
-use fairlift_core::elevator::{self, ELEVATORS};
+use fairlift_core::elevator::{self, AnyElevator, ELEVATORS};
 use fairlift_core::queue::{
     Admission, MergeLimits, NoMerges, Ordering, Plugging, QueueConfig, RequestQueue, Submitted,
 };
 use fairlift_core::request::RequestState;
 use fairlift_core::tunable::Unit;
-use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, MS, Op, Request, RequestId, SECOND};
+use fairlift_core::{Bio, ContextId, Dispatch, Flags, IoPrio, MS, Op, Request, RequestId, SECOND};
 
 const RUNS: u64 = 2_000;
 const STEPS: usize = 1_600;
@@ -169,7 +169,7 @@ fn config(r: &mut Random) -> QueueConfig {
     }
 }
 
-fn build(config: &QueueConfig, elevator: usize, profile: usize) -> Box<dyn Elevator> {
+fn build(config: &QueueConfig, elevator: usize, profile: usize) -> AnyElevator {
     let descriptor = &ELEVATORS[elevator % ELEVATORS.len()];
     let profile = match descriptor.profiles {
         [] => "",
@@ -389,7 +389,7 @@ impl World {
                 assert!(until > self.now, "idling until {until}, which is not after {}", self.now);
                 self.log.push(until);
             }
-            Dispatch::Empty => {}
+            Dispatch::Empty | Dispatch::Busy => {}
         }
         answer
     }

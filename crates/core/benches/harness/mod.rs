@@ -3,12 +3,12 @@
 //! worst that can happen to an elevator that thinks in contexts), or by the context whose request is done (as programs
 //! do).
 
-use fairlift_core::elevator::{self, Config};
+use fairlift_core::elevator::{self, AnyElevator, Config};
 use fairlift_core::queue::{
     Admission, ElevatorQueue, NoMerges, Plugging, QueueConfig, RequestQueue, Submitted,
 };
 use fairlift_core::request::request;
-use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, GroupId, GroupParams, IoPrio, Op, RequestId};
+use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, Op, RequestId};
 
 /// Requests queued.
 pub const QUEUED: usize = 32;
@@ -18,7 +18,7 @@ const SERVICE_NS: u64 = 100_000;
 const DISK: u64 = 976_773_168;
 
 /// A name of an elevator, with its profile behind a colon: `cfq:2.6.34`.
-pub fn build(name: &str, config: &Config) -> Box<dyn Elevator> {
+pub fn build(name: &str, config: &Config) -> AnyElevator {
     let (name, profile) = name.split_once(':').unwrap_or((name, ""));
     let descriptor = elevator::find(name).unwrap_or_else(|| panic!("no elevator {name}"));
     (descriptor.build)(config, profile)
@@ -112,12 +112,7 @@ pub struct Bare {
 impl Bare {
     pub fn new(elevator: &str, contexts: usize, own: bool, tree: Tree) -> Bare {
         let groups = tree.groups(contexts);
-        let config = Config {
-            requests_max: 2 * tree.queued(),
-            contexts_max: contexts + 1,
-            groups_max: groups + 1,
-            tick_ns: fairlift_core::MS,
-        };
+        let config = Config::for_queue(2 * tree.queued(), contexts, groups, fairlift_core::MS);
         let mut q = ElevatorQueue::new(config.requests_max, contexts, true, build(elevator, &config))
             .with_groups(groups);
         let groups = tree.plant(&mut q, contexts);
@@ -148,7 +143,9 @@ impl Bare {
             match self.q.dispatch(self.now) {
                 Dispatch::Issue(rq) => break rq,
                 Dispatch::Idle { until } => self.now = until,
-                Dispatch::Empty => panic!("nothing in the device, something queued, and no answer"),
+                Dispatch::Empty | Dispatch::Busy => {
+                    panic!("nothing in the device, something queued, and no answer")
+                }
             }
         };
         self.now += SERVICE_NS;
@@ -212,7 +209,9 @@ impl Whole {
             match self.q.dispatch(self.now) {
                 Dispatch::Issue(rq) => return rq,
                 Dispatch::Idle { until } => self.now = until,
-                Dispatch::Empty => panic!("nothing in the device, something queued, and no answer"),
+                Dispatch::Empty | Dispatch::Busy => {
+                    panic!("nothing in the device, something queued, and no answer")
+                }
             }
         }
     }

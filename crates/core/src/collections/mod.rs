@@ -5,9 +5,11 @@
 //! is on at most one of them at a time; the same for [`TreeLinks`] and [`Tree`].
 
 mod list;
+mod sorted_fifo;
 mod tree;
 
 pub use list::{List, ListLinks};
+pub use sorted_fifo::{SortedFifo, SortedFifoLinks};
 pub use tree::{Tree, TreeLinks};
 
 /// An index that says what it is an index of.

@@ -157,6 +157,15 @@ impl<I: Id> Tree<I> {
         option(best)
     }
 
+    /// Between whom a new element of `key` would come, behind those of equal key.
+    #[inline]
+    pub fn around<K: Ord + Copy + Default>(&self, links: &TreeLinks<I, K>, key: K) -> [Option<I>; 2] {
+        let (parent, side) = self.place_for(links, key);
+        let outer = links.node(parent).beside[side];
+        let [below, above] = if side == LEFT { [outer, parent] } else { [parent, outer] };
+        [option(below), option(above)]
+    }
+
     /// All elements in order.
     pub fn iter<'a, K: Ord + Copy + Default>(
         &self,
@@ -196,6 +205,39 @@ impl<I: Id> Tree<I> {
                 Ok(())
             }
         }
+    }
+
+    /// Put `id` in right before `at`, or behind all others, where `key` must fit; no search.
+    pub fn insert_before<K: Ord + Copy + Default>(
+        &mut self,
+        links: &mut TreeLinks<I, K>,
+        at: Option<I>,
+        id: I,
+        key: K,
+    ) {
+        let (parent, side) = match at.map(raw) {
+            None => (self.ends[RIGHT], RIGHT),
+            Some(at) if links.node(at).child[LEFT] == NIL => (at, LEFT),
+            // The last one of what is below `at` on its left: nothing hangs on its right.
+            Some(at) => (links.node(at).beside[LEFT], RIGHT),
+        };
+        self.attach(links, raw(id), key, parent, side);
+    }
+
+    /// `new` takes the place of `old`, which leaves; `key` must fit there.
+    pub fn replace<K: Ord + Copy + Default>(&mut self, links: &mut TreeLinks<I, K>, old: I, new: I, key: K) {
+        let (old, new) = (raw(old), raw(new));
+        let node = Node { key, ..*links.node(old) };
+        *links.node_mut(new) = node;
+        for (side, beside) in node.beside.into_iter().enumerate() {
+            links.node_mut(node.child[side]).parent = new;
+            if beside == NIL {
+                self.ends[side] = new;
+            } else {
+                links.node_mut(beside).beside[1 - side] = new;
+            }
+        }
+        self.hang(links, node.parent, old, new);
     }
 
     /// Give `id`, which is in this tree, another key if its place is the same with it: as taking it out and putting it in
@@ -421,7 +463,7 @@ impl<I: Id> Tree<I> {
     /// # Panics
     /// When a rule is broken.
     #[cfg(test)]
-    fn check<K: Ord + Copy + Default + core::fmt::Debug>(&self, links: &TreeLinks<I, K>) {
+    pub(super) fn check<K: Ord + Copy + Default + core::fmt::Debug>(&self, links: &TreeLinks<I, K>) {
         fn blacks<I: Id, K: Ord + Copy + Default>(links: &TreeLinks<I, K>, at: u32, parent: u32) -> usize {
             if at == NIL {
                 return 1;

@@ -2,7 +2,7 @@
 //!
 //! Requests are split in two classes. Each class has a tree (by start sector) and a FIFO (by arrival, every entry with
 //! a deadline). A *batch* takes up to `fifo_batch` requests upwards from one place of one tree; only between batches
-//! is a class chosen and its FIFO head looked at. Never idles, never withholds. Each group has trees, FIFOs and a batch of its own.
+//! is a class chosen and its FIFO head looked at. Never idles, never withholds.
 //!
 //! # Which requests form a class: the tunable `classes`
 //! | `classes` | first class | second class | status |
@@ -33,13 +33,11 @@
 //!
 //! Source: `docs/sources.md`, Linux 2.6.30 deadline and the mails above.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::{Config, Descriptor, Dispatch, Elevator, Env, Grouping, Growth, Placement, first_occupied};
-use crate::collections::{Id, List, ListLinks, Tree, TreeLinks};
+use super::{AnyElevator, Config, Descriptor, Dispatch, Env, Growth, PerGroup, Placement, Policy};
+use crate::collections::{Id, SortedFifo, SortedFifoLinks};
 use crate::context::{IoClass, IoPrio};
-use crate::group::GroupId;
 use crate::request::{Bio, Op, RequestId};
 use crate::tunable::{Tunable, Unit};
 
@@ -48,7 +46,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     about: "batches in sector order, reads before writes, with a deadline for every request",
     profiles: &[],
     tunables: |_| TUNABLES,
-    build: |config, _| Box::new(Deadline::new(config)),
+    build: |config, _| AnyElevator::Deadline(PerGroup::new(Deadline::new(config), config.groups_max)),
 };
 
 /// The largest number the kernel's sysfs files take.
@@ -134,22 +132,6 @@ enum Level {
     Second,
 }
 
-/// The requests of one level, each in both orders.
-#[derive(Default)]
-struct LevelQueue {
-    tree: Tree<RequestId>,
-    fifo: List<RequestId>,
-}
-
-/// What is kept per request.
-#[derive(Clone, Copy)]
-struct Filed {
-    /// `None`: not here.
-    level: Option<Level>,
-    /// It has expired once the clock shows more than this.
-    deadline_ns: u64,
-}
-
 struct Settings {
     read_expire_ns: u64,
     write_expire_ns: u64,
@@ -161,9 +143,9 @@ struct Settings {
     quantum_ns: u64,
 }
 
-/// What the rules come to, in the elevator's clock.
+/// What the settings come to, in the elevator's clock.
 #[derive(Default)]
-struct Limits {
+struct Derived {
     /// Deadlines by level, rounded up to whole ticks.
     expire_ns: [u64; 3],
     /// `quantum`, or 0 where it has no say.
@@ -172,10 +154,10 @@ struct Limits {
     look_back: u64,
 }
 
-/// The queue of one group.
+/// One queue.
 #[derive(Default)]
-struct GroupQueue {
-    levels: [LevelQueue; 3],
+pub struct Queue {
+    levels: [SortedFifo<RequestId>; 3],
     /// Who comes next if the batch goes on: the request behind the one that left last.
     next: Option<RequestId>,
     /// Requests of this batch so far.
@@ -187,24 +169,17 @@ struct GroupQueue {
     looked_back_for: Option<RequestId>,
 }
 
-/// What is the same for every group: the links of all trees and lists, and the rules.
-struct Shared {
-    filed: Vec<Filed>,
-    tree_links: TreeLinks<RequestId, u64>,
-    fifo_links: ListLinks<RequestId>,
+/// deadline: the rules, and the links of all queues.
+pub struct Deadline {
+    /// Where each request is filed; `None`: not here.
+    levels: Vec<Option<Level>>,
+    links: SortedFifoLinks<RequestId>,
     settings: Settings,
     tick_ns: u64,
-    limits: Limits,
+    derived: Derived,
 }
 
-struct Deadline {
-    groups: Vec<GroupQueue>,
-    shared: Shared,
-    /// Where draining goes on.
-    drained: usize,
-}
-
-impl Shared {
+impl Deadline {
     /// The level of new I/O.
     #[inline]
     fn classify(&self, op: Op, sync: bool, ioprio: IoPrio) -> Level {
@@ -225,7 +200,7 @@ impl Shared {
 
     #[inline]
     fn level_of(&self, rq: RequestId) -> Option<Level> {
-        self.filed[rq.index()].level
+        self.levels[rq.index()]
     }
 
     /// Is this level served in order of arrival rather than by sector?
@@ -234,44 +209,46 @@ impl Shared {
     }
 }
 
-impl GroupQueue {
-    fn queue(&self, level: Level) -> &LevelQueue {
+impl Queue {
+    #[inline]
+    fn queue(&self, level: Level) -> &SortedFifo<RequestId> {
         &self.levels[level as usize]
     }
 
+    #[inline]
     fn is_waiting(&self, level: Level) -> bool {
-        !self.queue(level).fifo.is_empty()
+        !self.queue(level).is_empty()
     }
 
     fn is_empty(&self) -> bool {
-        self.levels.iter().all(|queue| queue.fifo.is_empty())
+        self.levels.iter().all(SortedFifo::is_empty)
     }
 
     // ---- the decision ----
 
     #[inline]
-    fn pick(&mut self, shared: &mut Shared, env: &Env<'_>) -> Option<RequestId> {
-        let now = Config::jiffies(shared.tick_ns, env.now);
-        let rq = match self.batch_goes_on_with(shared, now) {
+    fn pick(&mut self, rules: &mut Deadline, env: &Env<'_>) -> Option<RequestId> {
+        let now = Config::jiffies(rules.tick_ns, env.now);
+        let rq = match self.batch_goes_on_with(rules, now) {
             Some(next) => next,
             None => {
-                let level = self.choose_level(shared.settings.writes_starved)?;
+                let level = self.choose_level(rules.settings.writes_starved)?;
                 self.batched = 0;
                 self.batch_since_ns = now;
-                self.batch_start(shared, level, now, env.device.rotational)?
+                self.batch_start(rules, level, now, env.device.rotational)?
             }
         };
         self.batched = self.batched.saturating_add(1);
-        self.next = self.remove(shared, rq, env.device.rotational);
+        self.next = self.remove(rules, rq, env.device.rotational);
         Some(rq)
     }
 
     #[inline]
-    fn batch_goes_on_with(&self, shared: &Shared, now: u64) -> Option<RequestId> {
+    fn batch_goes_on_with(&self, rules: &Deadline, now: u64) -> Option<RequestId> {
         let next = self.next?;
-        let used_up = self.batched >= shared.settings.fifo_batch
-            && now.saturating_sub(self.batch_since_ns) >= shared.limits.batch_min_ns;
-        let overruled = self.is_waiting(Level::Urgent) && shared.level_of(next) != Some(Level::Urgent);
+        let used_up = self.batched >= rules.settings.fifo_batch
+            && now.saturating_sub(self.batch_since_ns) >= rules.derived.batch_min_ns;
+        let overruled = self.is_waiting(Level::Urgent) && rules.level_of(next) != Some(Level::Urgent);
         (!used_up && !overruled).then_some(next)
     }
 
@@ -297,28 +274,28 @@ impl GroupQueue {
     /// of the same level stopped, else the head.
     fn batch_start(
         &mut self,
-        shared: &Shared,
+        rules: &Deadline,
         level: Level,
         now: u64,
         rotational: bool,
     ) -> Option<RequestId> {
-        let head = self.queue(level).fifo.front()?;
-        if now > shared.filed[head.index()].deadline_ns {
-            return Some(self.look_back(shared, level, head, rotational));
+        let head = self.queue(level).oldest()?;
+        if now > rules.links.deadline(head) {
+            return Some(self.look_back(rules, level, head, rotational));
         }
-        Some(self.next.filter(|next| shared.level_of(*next) == Some(level)).unwrap_or(head))
+        Some(self.next.filter(|next| rules.level_of(*next) == Some(level)).unwrap_or(head))
     }
 
     /// The request `look_back` places below the expired `head`, as far as there are any.
-    fn look_back(&mut self, shared: &Shared, level: Level, head: RequestId, rotational: bool) -> RequestId {
-        let most = shared.limits.look_back;
-        if most == 0 || shared.is_fifo(level, rotational) || self.looked_back_for == Some(head) {
+    fn look_back(&mut self, rules: &Deadline, level: Level, head: RequestId, rotational: bool) -> RequestId {
+        let most = rules.derived.look_back;
+        if most == 0 || rules.is_fifo(level, rotational) || self.looked_back_for == Some(head) {
             return head;
         }
         self.looked_back_for = Some(head);
         let mut start = head;
         for _ in 0..most {
-            let Some(below) = self.queue(level).tree.prev(&shared.tree_links, start) else { break };
+            let Some(below) = self.queue(level).prev(&rules.links, start) else { break };
             start = below;
         }
         start
@@ -326,47 +303,50 @@ impl GroupQueue {
 
     // ---- filing ----
 
-    /// Put `rq` into its level's tree. A level has one request per start sector: an older one goes to the device first.
-    #[inline(always)] // with `remove` saves 10 instructions a request
-    fn sort_in(&mut self, shared: &mut Shared, env: &mut Env<'_>, level: Level, rq: RequestId) {
-        let sector = env.requests[rq].sector;
-        let tree = &mut self.levels[level as usize].tree;
-        if let Err(alias) = tree.insert_unique(&mut shared.tree_links, rq, sector) {
-            self.send_away(shared, env, alias);
-            self.levels[level as usize].tree.insert(&mut shared.tree_links, rq, sector);
-        }
-    }
-
-    /// `alias` makes way for a request that starts at the same sector. The batch goes on behind the one that leaves, not
-    /// with the newcomer, which is not there yet.
+    /// A request starts where another one does, which makes way for it ([`Env::alias_goes_out`]): `alias` goes to the device.
+    /// The batch goes on behind it, not with `newcomer`, which is not in its place yet.
     #[cold]
-    fn send_away(&mut self, shared: &mut Shared, env: &mut Env<'_>, alias: RequestId) {
-        self.next = self.remove(shared, alias, env.device.rotational);
+    fn send_away(&mut self, rules: &mut Deadline, env: &mut Env<'_>, alias: RequestId, newcomer: RequestId) {
+        let rotational = env.device.rotational;
+        // In order of arrival the newcomer has its place already.
+        let level = rules.level_of(newcomer).filter(|level| !rules.is_fifo(*level, rotational));
+        let behind = self.remove(rules, alias, rotational);
+        self.next = match (behind, level) {
+            (Some(rq), Some(level)) if rq == newcomer => self.queue(level).next(&rules.links, rq),
+            _ => behind,
+        };
         env.dispatch.place(env.requests, alias, Placement::Tail);
     }
 
-    /// Forget `rq`. Answers with the one behind it in the order its level is served in.
-    #[inline(always)] // see `sort_in`
-    fn remove(&mut self, shared: &mut Shared, rq: RequestId, rotational: bool) -> Option<RequestId> {
-        let level = shared.filed[rq.index()].level.take()?;
+    /// `rq` has left: `behind` comes where it was to come.
+    fn forget(&mut self, rq: RequestId, behind: Option<RequestId>) {
         if self.looked_back_for == Some(rq) {
             self.looked_back_for = None;
         }
-        let is_fifo = shared.is_fifo(level, rotational);
+        if self.next == Some(rq) {
+            self.next = behind;
+        }
+    }
+
+    /// Take `rq` out. Answers with the one behind it in the order its level is served in.
+    #[inline(always)] // saves 10 instructions a request
+    fn remove(&mut self, rules: &mut Deadline, rq: RequestId, rotational: bool) -> Option<RequestId> {
+        let level = rules.levels[rq.index()].take()?;
+        if self.looked_back_for == Some(rq) {
+            self.looked_back_for = None;
+        }
+        let is_fifo = rules.is_fifo(level, rotational);
         let queue = &mut self.levels[level as usize];
-        let above = queue.tree.next(&shared.tree_links, rq);
-        queue.tree.remove(&mut shared.tree_links, rq);
-        queue.fifo.remove(&mut shared.fifo_links, rq);
-        if is_fifo { queue.fifo.front() } else { above }
+        let above = queue.remove(&mut rules.links, rq);
+        if is_fifo { queue.oldest() } else { above }
     }
 }
 
 impl Deadline {
     fn new(config: &Config) -> Deadline {
-        let shared = Shared {
-            filed: alloc::vec![Filed { level: None, deadline_ns: 0 }; config.requests_max],
-            tree_links: TreeLinks::new(config.requests_max),
-            fifo_links: ListLinks::new(config.requests_max),
+        let mut deadline = Deadline {
+            levels: alloc::vec![None; config.requests_max],
+            links: SortedFifoLinks::new(config.requests_max),
             settings: Settings {
                 read_expire_ns: READ_EXPIRE.stored_default(),
                 write_expire_ns: WRITE_EXPIRE.stored_default(),
@@ -378,63 +358,50 @@ impl Deadline {
                 quantum_ns: QUANTUM.stored_default(),
             },
             tick_ns: config.tick_ns,
-            limits: Limits::default(),
+            derived: Derived::default(),
         };
-        let groups = (0..config.groups_max.max(1)).map(|_| GroupQueue::default()).collect();
-        let mut deadline = Deadline { groups, shared, drained: 0 };
         deadline.settings_changed();
         deadline
     }
-
-    /// The queue that `rq`, which is filed, is in.
-    fn queue_of(&self, env: &Env<'_>, rq: RequestId) -> Option<&LevelQueue> {
-        let level = self.shared.level_of(rq)?;
-        Some(self.groups[env.requests[rq].group.index()].queue(level))
-    }
 }
 
-impl Elevator for Deadline {
+impl Policy for Deadline {
+    type Queue = Queue;
+
     fn name(&self) -> &'static str {
         DESCRIPTOR.name
     }
 
-    fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
+    fn new_queue(&self) -> Queue {
+        Queue::default()
+    }
+
+    fn insert(&mut self, queue: &mut Queue, env: &mut Env<'_>, rq: RequestId) {
         let request = &env.requests[rq];
-        let shared = &mut self.shared;
-        let level = shared.classify(request.op, request.is_sync(), request.ioprio);
-        let group = &mut self.groups[request.group.index()];
-        group.sort_in(shared, env, level, rq);
-        group.levels[level as usize].fifo.push_back(&mut shared.fifo_links, rq);
-        let expire_ns = shared.limits.expire_ns[level as usize];
-        let deadline_ns = Config::jiffies(shared.tick_ns, env.now).saturating_add(expire_ns);
-        shared.filed[rq.index()] = Filed { level: Some(level), deadline_ns };
+        let level = self.classify(request.op, request.is_sync(), request.ioprio);
+        let expire_ns = self.derived.expire_ns[level as usize];
+        let deadline_ns = Config::jiffies(self.tick_ns, env.now).saturating_add(expire_ns);
+        let requests = &mut queue.levels[level as usize];
+        if !env.alias_goes_out() {
+            requests.insert(&mut self.links, rq, request.sector, deadline_ns);
+        } else if let Err(alias) = requests.insert_unique(&mut self.links, rq, request.sector, deadline_ns) {
+            queue.send_away(self, env, alias, rq);
+            queue.levels[level as usize].insert(&mut self.links, rq, env.requests[rq].sector, deadline_ns);
+        }
+        self.levels[rq.index()] = Some(level);
     }
 
-    fn dispatch(&mut self, env: &mut Env<'_>) -> Dispatch {
-        self.dispatch_group(env, GroupId::ROOT)
-    }
-
-    fn dispatch_group(&mut self, env: &mut Env<'_>, group: GroupId) -> Dispatch {
-        self.groups[group.index()].pick(&mut self.shared, env).map_or(Dispatch::Empty, Dispatch::Issue)
+    fn dispatch(&mut self, queue: &mut Queue, env: &mut Env<'_>) -> Dispatch {
+        queue.pick(self, env).map_or(Dispatch::Empty, Dispatch::Issue)
     }
 
     /// In the order of its policy, as the kernel's, which does not look at *force*.
-    fn drain(&mut self, env: &mut Env<'_>) -> Option<RequestId> {
-        let Deadline { groups, shared, drained } = self;
-        let group = first_occupied(drained, groups.len(), |group| groups[group].is_empty())?;
-        groups[group].pick(shared, env)
+    fn drain(&mut self, queue: &mut Queue, env: &mut Env<'_>) -> Option<RequestId> {
+        queue.pick(self, env)
     }
 
-    fn is_empty(&self) -> bool {
-        self.groups.iter().all(GroupQueue::is_empty)
-    }
-
-    fn grouping(&self) -> Grouping {
-        Grouping::Queues
-    }
-
-    fn group_started(&mut self, group: GroupId) {
-        self.groups[group.index()] = GroupQueue::default();
+    fn is_empty(&self, queue: &Queue) -> bool {
+        queue.is_empty()
     }
 
     fn placement(&self) -> Placement {
@@ -445,56 +412,53 @@ impl Elevator for Deadline {
         false
     }
 
-    fn find_front(&self, env: &Env<'_>, bio: &Bio) -> Option<RequestId> {
-        if self.shared.settings.front_merges == 0 {
+    fn find_front(&self, queue: &Queue, env: &Env<'_>, bio: &Bio) -> Option<RequestId> {
+        if self.settings.front_merges == 0 {
             return None;
         }
-        let group = &self.groups[env.group_of(bio).index()];
-        group.queue(self.shared.level_of_bio(env, bio)).tree.find(&self.shared.tree_links, bio.end())
+        queue.queue(self.level_of_bio(env, bio)).find(&self.links, bio.end())
     }
 
     /// Not into a request of a lower level. With `classes=direction` that cannot arise: reads never meet writes.
-    fn allow_merge(&mut self, env: &Env<'_>, rq: RequestId, bio: &Bio) -> bool {
-        let level = self.shared.level_of_bio(env, bio);
-        self.shared.level_of(rq).is_some_and(|filed| filed <= level)
+    fn allow_merge(&mut self, _queue: &mut Queue, env: &Env<'_>, rq: RequestId, bio: &Bio) -> bool {
+        let level = self.level_of_bio(env, bio);
+        self.level_of(rq).is_some_and(|filed| filed <= level)
     }
 
-    fn grew(&mut self, env: &mut Env<'_>, rq: RequestId, growth: Growth) {
-        let Some(level) = self.shared.level_of(rq) else { return };
-        if growth == Growth::Front {
-            let group = &mut self.groups[env.requests[rq].group.index()];
-            group.levels[level as usize].tree.remove(&mut self.shared.tree_links, rq);
-            group.sort_in(&mut self.shared, env, level, rq);
+    fn grew(&mut self, queue: &mut Queue, env: &mut Env<'_>, rq: RequestId, growth: Growth) {
+        let Some(level) = self.level_of(rq).filter(|_| growth == Growth::Front) else { return };
+        let sector = env.requests[rq].sector;
+        let requests = &mut queue.levels[level as usize];
+        if !env.alias_goes_out() {
+            requests.resort(&mut self.links, rq, sector);
+        } else if let Err(alias) = requests.resort_unique(&mut self.links, rq, sector) {
+            queue.send_away(self, env, alias, rq);
+            queue.levels[level as usize].resort(&mut self.links, rq, sector);
         }
     }
 
-    fn absorbed(&mut self, env: &mut Env<'_>, rq: RequestId, gone: RequestId) {
-        let shared = &mut self.shared;
-        let (kept, leaving) = (shared.filed[rq.index()], shared.filed[gone.index()]);
-        let same_group = env.requests[rq].group == env.requests[gone].group;
-        let group = &mut self.groups[env.requests[gone].group.index()];
-        if let Some(level) = leaving.level
-            && kept.level == Some(level)
-            && same_group
-            && leaving.deadline_ns < kept.deadline_ns
-        {
-            let fifo = &mut group.levels[level as usize].fifo;
-            fifo.remove(&mut shared.fifo_links, rq);
-            fifo.insert_before(&mut shared.fifo_links, gone, rq);
-            shared.filed[rq.index()].deadline_ns = leaving.deadline_ns;
-        }
-        let behind = group.remove(shared, gone, env.device.rotational);
-        if group.next == Some(gone) {
-            group.next = behind;
-        }
+    fn absorbed(&mut self, queue: &mut Queue, env: &mut Env<'_>, rq: RequestId, gone: RequestId) {
+        let Some(level) = self.level_of(gone).filter(|level| self.level_of(rq) == Some(*level)) else {
+            return self.remove(queue, env, gone);
+        };
+        self.levels[gone.index()] = None;
+        let requests = &mut queue.levels[level as usize];
+        let above = requests.absorb(&mut self.links, rq, gone);
+        let behind = if self.is_fifo(level, env.device.rotational) { requests.oldest() } else { above };
+        queue.forget(gone, behind);
     }
 
-    fn former(&self, env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
-        self.queue_of(env, rq)?.tree.prev(&self.shared.tree_links, rq)
+    fn remove(&mut self, queue: &mut Queue, env: &mut Env<'_>, rq: RequestId) {
+        let behind = queue.remove(self, rq, env.device.rotational);
+        queue.forget(rq, behind);
     }
 
-    fn latter(&self, env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
-        self.queue_of(env, rq)?.tree.next(&self.shared.tree_links, rq)
+    fn former(&self, queue: &Queue, rq: RequestId) -> Option<RequestId> {
+        queue.queue(self.level_of(rq)?).prev(&self.links, rq)
+    }
+
+    fn latter(&self, queue: &Queue, rq: RequestId) -> Option<RequestId> {
+        queue.queue(self.level_of(rq)?).next(&self.links, rq)
     }
 
     fn tunables(&self) -> &'static [Tunable] {
@@ -502,26 +466,25 @@ impl Elevator for Deadline {
     }
 
     fn setting(&mut self, name: &str) -> Option<&mut u64> {
-        let settings = &mut self.shared.settings;
         Some(match name {
-            "read_expire" => &mut settings.read_expire_ns,
-            "write_expire" => &mut settings.write_expire_ns,
-            "writes_starved" => &mut settings.writes_starved,
-            "fifo_batch" => &mut settings.fifo_batch,
-            "front_merges" => &mut settings.front_merges,
-            "classes" => &mut settings.classes,
-            "rt_expire" => &mut settings.rt_expire_ns,
-            "quantum" => &mut settings.quantum_ns,
+            "read_expire" => &mut self.settings.read_expire_ns,
+            "write_expire" => &mut self.settings.write_expire_ns,
+            "writes_starved" => &mut self.settings.writes_starved,
+            "fifo_batch" => &mut self.settings.fifo_batch,
+            "front_merges" => &mut self.settings.front_merges,
+            "classes" => &mut self.settings.classes,
+            "rt_expire" => &mut self.settings.rt_expire_ns,
+            "quantum" => &mut self.settings.quantum_ns,
             _ => return None,
         })
     }
 
     /// Requests that are queued keep the deadline and the level they have.
     fn settings_changed(&mut self) {
-        let Shared { settings, tick_ns, .. } = &self.shared;
+        let Deadline { settings, tick_ns, .. } = &self;
         let expires_ns = [settings.rt_expire_ns, settings.read_expire_ns, settings.write_expire_ns];
         let full = settings.classes == FULL;
-        self.shared.limits = Limits {
+        self.derived = Derived {
             expire_ns: expires_ns.map(|span_ns| whole_ticks(*tick_ns, span_ns)),
             batch_min_ns: if full { whole_ticks(*tick_ns, settings.quantum_ns) } else { 0 },
             look_back: if full { (settings.fifo_batch / 3).min(LOOK_BACK_MAX) } else { 0 },

@@ -1,19 +1,23 @@
 //! Elevators: the policies that decide which request goes to the device next.
 //!
 //! One policy a file, all of the same shape: the tunables with units and defaults first, then one state struct,
-//! then the hooks in the order a request meets them, with the decision on one screen. `docs/adding-an-elevator.md`
-//! walks through a new one.
+//! then the hooks in the order a request meets them, with the decision on one screen. A policy keeps *one* queue and knows
+//! nothing of groups: it implements [`Policy`], and [`PerGroup`] holds one such queue for each group.
+//! `docs/adding-an-elevator.md` walks through a new one. (cfq, which takes turns among its own queues, implements the wider
+//! [`Elevator`] itself.)
 
-mod anticipatory;
-mod cfq;
+mod any;
 mod deadline;
 mod noop;
+mod per_group;
 pub(crate) mod think;
 
-use alloc::boxed::Box;
+pub use any::AnyElevator;
+pub use per_group::{PerGroup, Policy};
 
 use crate::context::{ContextId, Contexts};
-use crate::group::{GroupId, Groups};
+use crate::era;
+use crate::group::{GroupId, Groups, Rounds};
 use crate::queue::DispatchList;
 use crate::request::{Bio, RequestId, Requests};
 use crate::tunable::{SetError, Tunable};
@@ -29,7 +33,9 @@ pub enum Dispatch {
         /// When to ask again at the latest.
         until: u64,
     },
-    /// Nothing to give away before the next arrival or completion.
+    /// Something is queued, and has to wait for a completion: ask again then, or on any arrival.
+    Busy,
+    /// Nothing to give away before the next arrival.
     Empty,
 }
 
@@ -69,6 +75,8 @@ pub struct DeviceState {
     pub rotational: bool,
     /// Requests in the device: `[async, sync]`.
     pub in_flight: [u32; 2],
+    /// Requests it takes at a time; 0 = not known.
+    pub depth: u32,
 }
 
 impl DeviceState {
@@ -88,8 +96,8 @@ pub struct Env<'a> {
     pub requests: &'a Requests,
     /// The io contexts.
     pub contexts: &'a Contexts,
-    /// The groups.
-    pub groups: &'a mut Groups,
+    /// Whose round goes on, for an elevator that takes its own turns.
+    pub rounds: Rounds<'a>,
     /// The device.
     pub device: &'a DeviceState,
     /// Requests that left the elevator and wait for the device. An elevator appends here only when it must get rid of a
@@ -100,28 +108,36 @@ pub struct Env<'a> {
 impl Env<'_> {
     /// The group a request made of `bio` would belong to.
     #[inline]
-    pub fn group_of(&self, bio: &Bio) -> GroupId {
+    pub(crate) fn group_of(&self, bio: &Bio) -> GroupId {
         match bio.group.unwrap_or(self.contexts[bio.context].group) {
             GroupId::ROOT => GroupId::ROOT,
-            group => self.groups.known(group),
+            group => self.rounds.known(group),
         }
+    }
+
+    /// Does a request make way for a new one at the same sector by going to the device at once, as in the kernels of the 2.6
+    /// era? That is unfair: who reads one sector again and again is served before everybody else. So it is done only while
+    /// there is no group but the root; otherwise both are queued.
+    #[inline]
+    pub(crate) fn alias_goes_out(&self) -> bool {
+        !self.rounds.in_use()
     }
 }
 
-/// What an elevator makes of groups.
+/// Who takes turns among groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grouping {
-    /// Nothing: it has one queue for everybody.
+    /// Nobody: the elevator has one queue for everybody.
     Blind,
-    /// It has one queue per group; the queue above it says whose turn it is ([`Elevator::dispatch_group`]).
+    /// The queue above it, which says whose queue is asked: the elevator has one for each group ([`PerGroup`]).
     Queues,
-    /// It takes turns itself and asks [`Env::groups`] between them.
+    /// The elevator itself, which asks [`Env::rounds`] between turns.
     Own,
 }
 
-/// A scheduling policy. Every request [`insert`](Elevator::insert)ed leaves exactly once: by
-/// [`dispatch`](Elevator::dispatch), by [`drain`](Elevator::drain), by being
-/// [`absorbed`](Elevator::absorbed), or over [`Env::dispatch`].
+/// What the queue above an elevator calls. Every request [`insert`](Elevator::insert)ed leaves exactly once: by
+/// [`dispatch`](Elevator::dispatch), by [`drain`](Elevator::drain), by being [`absorbed`](Elevator::absorbed) or
+/// [`remove`](Elevator::remove)d, or over [`Env::dispatch`].
 ///
 /// No hook may allocate, panic, recurse or loop without a bound; O(log n) at worst.
 pub trait Elevator: Send {
@@ -131,13 +147,12 @@ pub trait Elevator: Send {
     /// A request came in.
     fn insert(&mut self, env: &mut Env<'_>, rq: RequestId);
 
-    /// Give up one request, wait, or say there is none. A returned request is no longer the elevator's.
-    fn dispatch(&mut self, env: &mut Env<'_>) -> Dispatch;
+    /// Give up one request of `group`'s queue (of any for who has only one, or takes its own turns), wait, or say there is
+    /// none. A returned request is no longer the elevator's.
+    fn dispatch(&mut self, env: &mut Env<'_>, group: GroupId) -> Dispatch;
 
-    /// As [`dispatch`](Elevator::dispatch), from `group`'s queue ([`Grouping::Queues`] only).
-    fn dispatch_group(&mut self, env: &mut Env<'_>, _group: GroupId) -> Dispatch {
-        self.dispatch(env)
-    }
+    /// `rq`, which is queued, is cancelled: forget it.
+    fn remove(&mut self, env: &mut Env<'_>, rq: RequestId);
 
     /// Give up one request without regard to any policy (elevator switch, 2.6-era barrier); `None` once empty.
     fn drain(&mut self, env: &mut Env<'_>) -> Option<RequestId>;
@@ -155,11 +170,14 @@ pub trait Elevator: Send {
         Grouping::Blind
     }
 
-    /// The first request of a new group in this slot is about to be inserted: forget what its last tenant left.
-    fn group_started(&mut self, _group: GroupId) {}
+    /// It took over from another elevator, whose requests it has been given ([`Grouping::Own`] only): say who has something to do.
+    fn attached(&mut self, _env: &mut Env<'_>) {}
 
-    /// `group`'s turn is over, for now ([`Grouping::Queues`] only).
-    fn turn_over(&mut self, _env: &mut Env<'_>, _group: GroupId) {}
+    /// The first request for this queue is about to be inserted: forget what its last tenant left.
+    fn queue_started(&mut self, _group: GroupId) {}
+
+    /// The device is somebody else's from now on, until this queue is asked again ([`Grouping::Queues`] only).
+    fn queue_paused(&mut self, _group: GroupId) {}
 
     /// `context` is in another group from now on; what it has queued or in the device stays with the old one.
     fn context_moved(&mut self, _env: &mut Env<'_>, _context: ContextId) {}
@@ -236,9 +254,13 @@ pub trait Elevator: Send {
     fn settings_changed(&mut self) {}
 }
 
-/// For [`Elevator::drain`]: the first group whose queue is not empty, from where the last search ended, which is kept in
-/// `from`. A drain of all queues looks at each of them twice at most.
-fn first_occupied(from: &mut usize, groups: usize, is_empty: impl Fn(usize) -> bool) -> Option<usize> {
+/// For [`Elevator::drain`]: the first queue that is not empty, from where the last search ended, which is kept in `from`. A
+/// drain of all queues looks at each of them twice at most.
+pub(crate) fn first_occupied(
+    from: &mut usize,
+    groups: usize,
+    is_empty: impl Fn(usize) -> bool,
+) -> Option<usize> {
     let found = (*from..groups).chain(0..*from).find(|group| !is_empty(*group));
     *from = found.unwrap_or(0);
     found
@@ -273,6 +295,22 @@ pub struct Config {
 }
 
 impl Config {
+    /// For a queue of `requests_max` requests with tables for `contexts_max` contexts and `groups_max` groups (beside the root).
+    pub const fn for_queue(
+        requests_max: usize,
+        contexts_max: usize,
+        groups_max: usize,
+        tick_ns: u64,
+    ) -> Config {
+        let groups = Groups::slots_for(groups_max);
+        Config {
+            requests_max,
+            contexts_max: Contexts::slots_for(contexts_max, groups),
+            groups_max: groups,
+            tick_ns,
+        }
+    }
+
     /// `now` as a jiffy-era elevator sees it.
     #[inline]
     pub const fn jiffies(tick_ns: u64, now: u64) -> u64 {
@@ -292,12 +330,12 @@ pub struct Descriptor {
     /// Tunables of a profile.
     pub tunables: fn(profile: &str) -> &'static [Tunable],
     /// Build one. `profile` is one of `profiles` (anything else gives the default).
-    pub build: fn(config: &Config, profile: &str) -> Box<dyn Elevator>,
+    pub build: fn(config: &Config, profile: &str) -> AnyElevator,
 }
 
 /// All elevators.
 pub const ELEVATORS: &[Descriptor] =
-    &[noop::DESCRIPTOR, deadline::DESCRIPTOR, anticipatory::DESCRIPTOR, cfq::DESCRIPTOR];
+    &[noop::DESCRIPTOR, deadline::DESCRIPTOR, era::anticipatory::DESCRIPTOR, era::cfq::DESCRIPTOR];
 
 /// The elevator called `name`.
 pub fn find(name: &str) -> Option<&'static Descriptor> {

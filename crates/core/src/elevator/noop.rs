@@ -1,13 +1,9 @@
-//! noop: first come, first served; only merging helps the disk. Each group has a queue of its own.
+//! noop: first come, first served; only merging helps the disk.
 //!
 //! Source: Linux 2.6.30 `block/noop-iosched.c` as described in `docs/sources.md`.
 
-use alloc::boxed::Box;
-use alloc::vec::Vec;
-
-use super::{Config, Descriptor, Dispatch, Elevator, Env, Grouping, first_occupied};
-use crate::collections::{Id, List, ListLinks};
-use crate::group::GroupId;
+use super::{AnyElevator, Config, Descriptor, Dispatch, Env, PerGroup, Policy};
+use crate::collections::{List, ListLinks};
 use crate::request::RequestId;
 use crate::tunable::Tunable;
 
@@ -16,81 +12,68 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     about: "first come, first served; only merging helps the disk",
     profiles: &[],
     tunables: |_| &[],
-    build: |config, _| Box::new(Noop::new(config)),
+    build: |config, _| AnyElevator::Noop(PerGroup::new(Noop::new(config), config.groups_max)),
 };
 
-struct Noop {
-    /// By group.
-    queues: Vec<List<RequestId>>,
-    links: ListLinks<RequestId>,
-    /// Where draining goes on.
-    drained: usize,
+/// noop.
+#[derive(Debug)]
+pub struct Noop {
+    pub(super) links: ListLinks<RequestId>,
 }
 
 impl Noop {
     fn new(config: &Config) -> Noop {
-        Noop {
-            queues: alloc::vec![List::new(); config.groups_max.max(1)],
-            links: ListLinks::new(config.requests_max),
-            drained: 0,
-        }
-    }
-
-    fn queue_of(&self, env: &Env<'_>, rq: RequestId) -> &List<RequestId> {
-        &self.queues[env.requests[rq].group.index()]
+        Noop { links: ListLinks::new(config.requests_max) }
     }
 }
 
-impl Elevator for Noop {
+impl Policy for Noop {
+    type Queue = List<RequestId>;
+
     fn name(&self) -> &'static str {
         DESCRIPTOR.name
     }
 
-    fn grouping(&self) -> Grouping {
-        Grouping::Queues
+    fn new_queue(&self) -> List<RequestId> {
+        List::new()
     }
 
-    fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        // Where there is only the root, the request need not be looked at.
-        let queue = match &mut self.queues[..] {
-            [root] => root,
-            queues => &mut queues[env.requests[rq].group.index()],
-        };
+    #[inline]
+    fn insert(&mut self, queue: &mut List<RequestId>, _env: &mut Env<'_>, rq: RequestId) {
         queue.push_back(&mut self.links, rq);
     }
 
-    fn dispatch(&mut self, env: &mut Env<'_>) -> Dispatch {
-        self.dispatch_group(env, GroupId::ROOT)
+    #[inline]
+    fn dispatch(&mut self, queue: &mut List<RequestId>, _env: &mut Env<'_>) -> Dispatch {
+        queue.pop_front(&mut self.links).map_or(Dispatch::Empty, Dispatch::Issue)
     }
 
-    fn dispatch_group(&mut self, _env: &mut Env<'_>, group: GroupId) -> Dispatch {
-        self.queues[group.index()].pop_front(&mut self.links).map_or(Dispatch::Empty, Dispatch::Issue)
+    fn drain(&mut self, queue: &mut List<RequestId>, _env: &mut Env<'_>) -> Option<RequestId> {
+        queue.pop_front(&mut self.links)
     }
 
-    fn drain(&mut self, _env: &mut Env<'_>) -> Option<RequestId> {
-        let Noop { queues, links, drained } = self;
-        let group = first_occupied(drained, queues.len(), |group| queues[group].is_empty())?;
-        queues[group].pop_front(links)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.queues.iter().all(List::is_empty)
+    fn is_empty(&self, queue: &List<RequestId>) -> bool {
+        queue.is_empty()
     }
 
     fn watches_device(&self) -> bool {
         false
     }
 
-    fn absorbed(&mut self, env: &mut Env<'_>, _rq: RequestId, gone: RequestId) {
-        self.queues[env.requests[gone].group.index()].remove(&mut self.links, gone);
+    fn absorbed(&mut self, queue: &mut List<RequestId>, env: &mut Env<'_>, _rq: RequestId, gone: RequestId) {
+        self.remove(queue, env, gone);
     }
 
-    fn former(&self, env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
-        self.queue_of(env, rq).prev(&self.links, rq)
+    fn remove(&mut self, queue: &mut List<RequestId>, _env: &mut Env<'_>, rq: RequestId) {
+        queue.remove(&mut self.links, rq);
     }
 
-    fn latter(&self, env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
-        self.queue_of(env, rq).next(&self.links, rq)
+    fn former(&self, queue: &List<RequestId>, rq: RequestId) -> Option<RequestId> {
+        queue.prev(&self.links, rq)
+    }
+
+    fn latter(&self, queue: &List<RequestId>, rq: RequestId) -> Option<RequestId> {
+        queue.next(&self.links, rq)
     }
 
     fn tunables(&self) -> &'static [Tunable] {

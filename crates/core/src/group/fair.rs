@@ -57,18 +57,73 @@ fn is_leaf(entity: EntityId) -> bool {
     entity.index().is_multiple_of(2)
 }
 
-/// Virtual time, in 2^-32 of a nanosecond of charge at weight 1. Charges of 2^63 ns at weight 1 leave it a factor of 2^32.
-type Virtual = i128;
+/// Virtual time: nanoseconds of charge at [`WEIGHT_DEFAULT`](super::WEIGHT_DEFAULT), from the beginning of the queue.
+///
+/// It does not wrap: a band in which one group of weight 1 keeps the device busy for ever advances by 100 a nanosecond and
+/// reaches 2^64 after 5.8 years of service; everything heavier takes longer in proportion. At the end it stands still
+/// (saturates): everybody is equal then, served in turn, and nothing is lost.
+type Virtual = u64;
 
-/// `charge` over `weight`.
-#[inline]
-fn per_weight(charge_ns: u64, weight: u64) -> Virtual {
-    let weight = weight.max(1);
-    match u32::try_from(charge_ns) {
-        Ok(short) => Virtual::from((u64::from(short) << 32) / weight),
-        Err(_) => (Virtual::from(charge_ns) << 32) / Virtual::from(weight),
+/// A weight, and how to divide by it without a division.
+#[derive(Clone, Copy, Debug)]
+struct Weight {
+    weight: u32,
+    /// 2^64 / weight, rounded up; 0 for a weight of 1.
+    reciprocal: u64,
+}
+
+impl Weight {
+    fn of(weight: u32) -> Weight {
+        let weight = weight.max(1);
+        // 2^64 / w rounded down is (2^64 - 1) / w unless w divides 2^64; either way one more is not below the quotient.
+        let reciprocal = if weight == 1 { 0 } else { u64::MAX / u64::from(weight) + 1 };
+        Weight { weight, reciprocal }
+    }
+
+    /// `dividend / weight` and the remainder; exact for dividends below 2^50.
+    ///
+    /// With `r = reciprocal` and `e = r * w - 2^64 <= w` the product `d * r / 2^64` is `d / w + d * e / (w * 2^64)`, and the
+    /// error stays below `1 / w`, as it must, while `d * e < 2^64`: `2^50 * 10,000 < 2^64`.
+    #[inline]
+    fn divide(self, dividend: u64) -> (u64, u32) {
+        debug_assert!(dividend < 1 << 50);
+        if self.reciprocal == 0 {
+            return (dividend, 0);
+        }
+        let quotient = ((u128::from(dividend) * u128::from(self.reciprocal)) >> 64) as u64;
+        (quotient, (dividend - quotient * u64::from(self.weight)) as u32)
     }
 }
+
+/// How long turns are: a part of a round by weight, within bounds. (What is due to a light one comes in short turns, so that the
+/// distance from it stays small, too.)
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quantum {
+    pub(super) least_ns: u64,
+    pub(super) most_ns: u64,
+    /// Length of a round over all busy children; 0: every turn has the full length.
+    pub(super) round_ns: u64,
+}
+
+impl Quantum {
+    /// The virtual length of a turn of one of `weight` that usually costs `usual_ns` at least, where all that are busy weigh
+    /// `whole`.
+    #[inline]
+    fn of(self, weight: Weight, whole: u64, usual_ns: u64) -> Virtual {
+        let Quantum { least_ns, most_ns, round_ns } = self;
+        let due_ns = if round_ns == 0 {
+            most_ns
+        } else {
+            // Both factors are settings, of at most 2^32 ms < 2^52 ns and 2^14: saturating.
+            let part = round_ns.saturating_mul(weight.weight.into()) / whole.max(1);
+            part.max(least_ns).min(most_ns)
+        };
+        weight.divide(due_ns.max(usual_ns).clamp(1, CHARGE_MAX_NS) * u64::from(super::WEIGHT_DEFAULT)).0
+    }
+}
+
+/// The largest single charge, nanoseconds: 18 minutes of one device for one turn. (100 times that is below 2^47.)
+const CHARGE_MAX_NS: u64 = 1 << 40;
 
 /// Entities that may become eligible at one pick. Each charge makes at most one ineligible, so they do not pile up.
 const MOVED_AT_ONCE: usize = 16;
@@ -78,11 +133,16 @@ const MOVED_AT_ONCE: usize = 16;
 struct Entity {
     /// Whose child it is.
     node: GroupId,
-    weight: u32,
+    weight: Weight,
     class: IoClass,
     busy: bool,
     /// In the tree of those that are not eligible?
     ahead: bool,
+    /// What the divisions of its charges left over, in parts of its weight: no charge is rounded away.
+    rest: u32,
+    /// What its turns have cost lately, where that is more than a [`Quantum`]: its own deadlines are reckoned with it, nobody
+    /// else's are.
+    usual_ns: u64,
     start: Virtual,
     deadline: Virtual,
 }
@@ -94,22 +154,23 @@ struct Band {
     eligible: Tree<EntityId>,
     /// By start.
     ahead: Tree<EntityId>,
-    /// Starts times weights, and weights, summed over both.
-    sum: Virtual,
+    /// Starts times weights, and weights, summed over both. 2^64 times a weight of 2^14 and 2^32 children fit.
+    sum: u128,
     weight: u64,
     /// Now, while nobody is there.
     left_at: Virtual,
 }
 
 impl Band {
-    /// 2^95 (see [`Virtual`]) times a weight of 2^14 and 2^16 children fit.
+    /// The average of the starts by weight.
     fn now(&self) -> Virtual {
-        if self.weight == 0 { self.left_at } else { self.sum.div_euclid(self.weight.into()) }
+        if self.weight == 0 { self.left_at } else { (self.sum / u128::from(self.weight)) as Virtual }
     }
 
     /// Is `start` not after now? Without the division.
+    #[inline]
     fn has_reached(&self, start: Virtual) -> bool {
-        start * Virtual::from(self.weight) <= self.sum
+        u128::from(start) * u128::from(self.weight) <= self.sum
     }
 
     fn is_empty(&self) -> bool {
@@ -135,23 +196,24 @@ pub(crate) struct Fair {
     nodes: Vec<Node>,
     entities: Vec<Entity>,
     links: TreeLinks<EntityId, Virtual>,
-    /// What a turn should cost at most.
-    quantum_ns: u64,
-    /// What one costs at most, as turns have been lately: deadlines are reckoned with it.
-    expected_ns: u64,
+    /// What a turn costs: deadlines are reckoned with it. One slow request costs its group more, and nobody else's deadline
+    /// moves for it.
+    quantum: Quantum,
     /// Was every group best-effort so far? Then nobody outranks anybody, and nobody need look.
     one_class: bool,
 }
 
 impl Fair {
     /// A tree for `slots` groups, the root included.
-    pub(super) fn new(slots: usize, quantum_ns: u64) -> Fair {
+    pub(super) fn new(slots: usize, quantum: Quantum) -> Fair {
         let idle = Entity {
             node: GroupId::ROOT,
-            weight: super::WEIGHT_DEFAULT,
+            weight: Weight::of(super::WEIGHT_DEFAULT),
             class: IoClass::BestEffort,
             busy: false,
             ahead: false,
+            rest: 0,
+            usual_ns: 0,
             start: 0,
             deadline: 0,
         };
@@ -159,8 +221,7 @@ impl Fair {
             nodes: alloc::vec![Node::default(); slots],
             entities: alloc::vec![idle; 2 * slots],
             links: TreeLinks::new(2 * slots),
-            quantum_ns,
-            expected_ns: quantum_ns,
+            quantum,
             one_class: true,
         }
     }
@@ -171,21 +232,23 @@ impl Fair {
         self.one_class &= params.class == IoClass::BestEffort;
         let tasks = Entity {
             node: group,
-            weight: params.leaf_weight,
+            weight: Weight::of(params.leaf_weight),
             class: IoClass::BestEffort,
             busy: false,
             ahead: false,
+            rest: 0,
+            usual_ns: 0,
             start: 0,
             deadline: 0,
         };
         self.entities[leaf(group).index()] = tasks;
         self.entities[child(group).index()] =
-            Entity { node: parent, weight: params.weight, class: params.class, ..tasks };
+            Entity { node: parent, weight: Weight::of(params.weight), class: params.class, ..tasks };
     }
 
     /// What a turn is expected to cost.
-    pub(super) fn set_quantum(&mut self, quantum_ns: u64) {
-        self.quantum_ns = quantum_ns.max(1);
+    pub(super) fn set_quantum(&mut self, quantum: Quantum) {
+        self.quantum = quantum;
     }
 
     fn band(&mut self, node: GroupId, class: IoClass) -> &mut Band {
@@ -237,16 +300,17 @@ impl Fair {
 
     /// `id` takes part in its band: without credit, with its debt.
     fn join(&mut self, id: EntityId) {
-        let Entity { node, class, weight, start, .. } = self.entities[id.index()];
+        let Entity { node, class, weight, start, usual_ns, .. } = self.entities[id.index()];
         let band = self.band(node, class);
         let start = start.max(band.now());
-        band.weight += u64::from(weight);
-        band.sum += start * Virtual::from(weight);
-        let quantum = per_weight(self.expected_ns, weight.into());
+        band.weight += u64::from(weight.weight);
+        band.sum += u128::from(start) * u128::from(weight.weight);
+        let quantum =
+            self.quantum.of(weight, self.nodes[node.index()].bands[class as usize].weight, usual_ns);
         let entity = &mut self.entities[id.index()];
         entity.busy = true;
         entity.start = start;
-        entity.deadline = start + quantum;
+        entity.deadline = start.saturating_add(quantum);
         self.file(id);
     }
 
@@ -256,8 +320,8 @@ impl Fair {
         let Entity { node, class, weight, start, .. } = self.entities[id.index()];
         self.entities[id.index()].busy = false;
         let band = self.band(node, class);
-        band.weight -= u64::from(weight);
-        band.sum -= start * Virtual::from(weight);
+        band.weight -= u64::from(weight.weight);
+        band.sum -= u128::from(start) * u128::from(weight.weight);
         band.left_at = start;
     }
 
@@ -305,18 +369,21 @@ impl Fair {
     }
 
     fn charge_upwards(&mut self, group: GroupId, charge_ns: u64, mut leaves: bool) {
-        self.expect(charge_ns);
+        let charge = charge_ns.min(CHARGE_MAX_NS) * u64::from(super::WEIGHT_DEFAULT);
         let mut at = leaf(group);
         loop {
-            let Entity { node, class, weight, busy, .. } = self.entities[at.index()];
-            let advance = per_weight(charge_ns, weight.into());
-            let quantum = per_weight(self.expected_ns, weight.into());
+            let Entity { node, class, weight, busy, rest, start, usual_ns, .. } = self.entities[at.index()];
+            let (advance, rest) = weight.divide(charge + u64::from(rest));
+            let moved = start.saturating_add(advance);
+            let others = self.nodes[node.index()].bands[class as usize].weight;
+            let usual_ns = charge_ns.max(usual_ns / 2);
+            let deadline = moved.saturating_add(self.quantum.of(weight, others, usual_ns));
             if busy {
-                self.band(node, class).sum += advance * Virtual::from(weight);
+                self.band(node, class).sum += u128::from(moved - start) * u128::from(weight.weight);
             }
             let entity = &mut self.entities[at.index()];
-            entity.start += advance;
-            entity.deadline = entity.start + quantum;
+            (entity.start, entity.rest, entity.deadline) = (moved, rest, deadline);
+            entity.usual_ns = usual_ns;
             leaves &= busy;
             if leaves {
                 self.leave(at);
@@ -329,13 +396,6 @@ impl Fair {
             }
             at = child(node);
         }
-    }
-
-    /// Turns cost what is asked for, more when a request overruns the slice. A bound on everybody's distance from its due needs
-    /// deadlines that allow for that; one request that took seconds must not rule for ever.
-    fn expect(&mut self, charge_ns: u64) {
-        let above_ns = self.expected_ns.saturating_sub(self.quantum_ns);
-        self.expected_ns = charge_ns.max(self.quantum_ns + above_ns - above_ns / 64);
     }
 
     /// Whose tasks are to be served now.
@@ -416,6 +476,28 @@ impl Fair {
         (a.class, a.start) <= (b.class, b.start)
     }
 
+    /// Where both want the device: are the tasks of `one` due more of it than those of `other`?
+    pub(crate) fn is_due_more(&self, one: GroupId, other: GroupId) -> bool {
+        let Some((a, b)) = self.rivals(one, other) else { return false };
+        let due = |group, rival: EntityId| {
+            self.share_below(group, rival) * u64::from(self.entities[rival.index()].weight.weight)
+        };
+        due(one, a) > due(other, b)
+    }
+
+    /// What part of what `top`, an ancestor, gets is due to the tasks of `group`, in 2^-20.
+    fn share_below(&self, group: GroupId, top: EntityId) -> u64 {
+        let (mut share, mut at) = (1u64 << 20, leaf(group));
+        while at != top {
+            let Entity { node, class, weight, busy, .. } = self.entities[at.index()];
+            let weight = u64::from(weight.weight);
+            let others = self.nodes[node.index()].bands[class as usize].weight;
+            share = share * weight / if busy { others } else { others + weight };
+            at = child(node);
+        }
+        share
+    }
+
     /// What part of the whole is `group`'s own tasks' due among those that are busy, in 2^-20. Those that are not count as
     /// if they came in.
     pub(crate) fn share(&self, group: GroupId) -> u64 {
@@ -423,7 +505,7 @@ impl Fair {
         let mut at = leaf(group);
         loop {
             let Entity { node, class, weight, busy, .. } = self.entities[at.index()];
-            let weight = u64::from(weight);
+            let weight = u64::from(weight.weight);
             let others = self.nodes[node.index()].bands[class as usize].weight;
             share = share * weight / if busy { others } else { others + weight };
             if node == GroupId::ROOT {
@@ -438,29 +520,47 @@ impl Fair {
     /// New weights and class.
     pub(super) fn set_params(&mut self, group: GroupId, params: &GroupParams) {
         self.one_class &= params.class == IoClass::BestEffort;
-        self.change(leaf(group), |entity| entity.weight = params.leaf_weight);
-        self.change(child(group), |entity| (entity.weight, entity.class) = (params.weight, params.class));
+        self.change(leaf(group), |entity| entity.weight = Weight::of(params.leaf_weight));
+        self.change(child(group), |entity| {
+            (entity.weight, entity.class) = (Weight::of(params.weight), params.class);
+        });
     }
 
-    /// `group` is a child of `parent` now.
-    pub(super) fn reparent(&mut self, group: GroupId, parent: GroupId) {
-        self.change(child(group), |entity| entity.node = parent);
-    }
-
-    /// Take `id` out, change it, put it back: with its debt towards the new siblings, without credit.
+    /// Change `id` where it stands: with its debt, which weighs by the new weight, without credit. What is now for the others
+    /// stays that: a change is no occasion for anybody to be forgiven.
     fn change(&mut self, id: EntityId, change: impl FnOnce(&mut Entity)) {
-        let Entity { busy, node, class, start, .. } = self.entities[id.index()];
-        let debt = (start - self.band(node, class).now()).max(0);
-        if busy {
-            self.leave_upwards(id);
+        let Entity { busy, node, class, start, weight: old, .. } = self.entities[id.index()];
+        let now = self.band(node, class).now();
+        // What was had too much was had in time, not in virtual time: a lighter group pays longer for it. A remainder is less
+        // than a nanosecond.
+        let debt = u128::from(start.saturating_sub(now)) * u128::from(old.weight);
+        let mut entity = self.entities[id.index()];
+        change(&mut entity);
+        let debt = u64::try_from(debt / u128::from(entity.weight.weight)).unwrap_or(u64::MAX);
+        entity.rest = 0;
+        if !busy {
+            entity.start = now.saturating_add(debt);
+            self.entities[id.index()] = entity;
+            return;
         }
-        let entity = &mut self.entities[id.index()];
-        change(entity);
-        let (node, class) = (entity.node, entity.class);
-        let start = self.band(node, class).now() + debt;
-        self.entities[id.index()].start = start;
-        if busy {
-            self.join_upwards(id);
-        }
+        self.unfile(id);
+        let band = self.band(node, class);
+        band.weight -= u64::from(old.weight);
+        band.sum -= u128::from(start) * u128::from(old.weight);
+        band.left_at = now;
+        // Of another class it comes to where that one's now is.
+        let base = if entity.class == class { now } else { self.band(node, entity.class).now() };
+        entity.start = base.saturating_add(debt);
+        let band = self.band(node, entity.class);
+        band.weight += u64::from(entity.weight.weight);
+        band.sum += u128::from(entity.start) * u128::from(entity.weight.weight);
+        let quantum = self.quantum.of(
+            entity.weight,
+            self.nodes[node.index()].bands[entity.class as usize].weight,
+            entity.usual_ns,
+        );
+        entity.deadline = entity.start.saturating_add(quantum);
+        self.entities[id.index()] = entity;
+        self.file(id);
     }
 }

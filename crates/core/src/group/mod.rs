@@ -4,31 +4,41 @@
 //! Slot 0 is the root, which is always there. A group's own tasks compete with its child groups under the group's
 //! [`GroupParams::leaf_weight`]. A request belongs to the group it was submitted in until it is done: neither moving its
 //! context nor removing the group changes that. A removed group takes no new I/O (what still names it goes to the nearest
-//! ancestor left) and its slot is free again once its last request is done.
+//! ancestor left). It keeps its place in the tree, between its parent and its children, until its last request is done and
+//! its last child is gone; then its slot is free again.
 
 mod charge;
 mod fair;
+pub(crate) mod ledger;
 pub mod limit;
-mod occupancy;
+mod places;
+mod rounds;
 mod stats;
 #[cfg(test)]
 mod tests;
 mod tunables;
 mod turns;
+mod waits;
 
-pub use charge::{Charge, Used};
+pub use charge::{Bill, Charge};
+pub use ledger::Totals;
+pub(crate) use places::{Claim, Places};
+pub use rounds::Rounds;
 pub use stats::{GroupStats, IoStats};
 pub use tunables::{Settings, TUNABLES};
-pub(crate) use turns::{Turn, Turns};
+pub(crate) use turns::{Decision, Turns};
+pub use waits::WaitToken;
+pub(crate) use waits::Waits;
 
 use alloc::vec::Vec;
 use core::ops::Index;
 
 use crate::collections::Id;
 use crate::context::IoClass;
+use crate::request::Request;
 use crate::tunable::SetError;
 use fair::Fair;
-use occupancy::Occupancy;
+use ledger::Ledger;
 
 crate::collections::define_id! {
     /// A group's slot in [`Groups`].
@@ -44,6 +54,9 @@ impl GroupId {
 pub const WEIGHT_RANGE: (u32, u32) = (1, 10_000);
 /// The weight of who never asked.
 pub const WEIGHT_DEFAULT: u32 = 100;
+/// Levels of groups below the root. What a request costs grows with its group's depth, and a tenant may make groups below
+/// its own.
+pub const DEPTH_MAX: usize = 32;
 
 /// What a group is entitled to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,37 +90,35 @@ impl GroupParams {
 /// Why a change to the tree was refused; nothing changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GroupError {
-    /// Every slot is taken: put the tasks in the parent, whose share they then split with its other tasks.
+    /// Every slot is taken, or as many as its subtree may have: put the tasks in the parent, whose share they then split with
+    /// its other tasks.
     Full,
+    /// It would be more than [`DEPTH_MAX`] levels below the root.
+    Depth,
     /// No such group, or it was removed.
     Unknown,
     /// A weight outside [`WEIGHT_RANGE`].
     Weight,
-    /// A group cannot be moved below itself.
-    Circle,
-    /// The root can be neither removed nor moved.
+    /// The root cannot be removed.
     Root,
 }
 
-const IO_NONE: IoStats = IoStats { ios: 0, sectors: 0, merged: 0, queued: 0, service_ns: 0, wait_ns: 0 };
+const IO_NONE: IoStats = IoStats { ios: 0, sectors: 0, merged: 0, service_ns: 0, wait_ns: 0 };
 
 /// One group.
 #[derive(Clone, Copy, Debug)]
 pub struct Group {
     params: GroupParams,
     parent: GroupId,
-    /// Is the slot in use (a group, or requests of one that was removed)?
+    /// Levels below the root.
+    depth: u8,
+    /// Is the slot in use (a group, or what one that was removed left)?
     used: bool,
     removed: bool,
     /// No request of it was inserted yet: the elevator may still have state of who had the slot before.
     pub(crate) new: bool,
-    /// Requests that belong to it and are not done.
-    requests: u32,
-    /// Of these with the elevator, and in the device.
-    pub(crate) queued: u32,
-    pub(crate) in_flight: u32,
-    /// Device time on its account that it was not charged for yet, nanoseconds; used when overruns are charged.
-    unpaid_ns: u64,
+    /// Counts the groups that had this slot.
+    epoch: u32,
     pub(crate) stats: GroupStats,
 }
 
@@ -119,13 +130,11 @@ impl Group {
             class: IoClass::BestEffort,
         },
         parent: GroupId::ROOT,
+        depth: 0,
         used: false,
         removed: false,
         new: true,
-        requests: 0,
-        queued: 0,
-        in_flight: 0,
-        unpaid_ns: 0,
+        epoch: 0,
         stats: GroupStats { io: [[IO_NONE; 2]; 3], time_ns: 0, dequeued: 0, idle_ns: 0 },
     };
 
@@ -140,23 +149,6 @@ impl Group {
         self.parent
     }
 
-    /// Requests that belong to it (not to its children) and are not done. The root's are not counted.
-    pub fn requests(&self) -> u32 {
-        self.requests
-    }
-
-    /// Requests of it with the elevator. Counted once the queue has groups.
-    #[inline]
-    pub fn queued(&self) -> u32 {
-        self.queued
-    }
-
-    /// Requests of it in the device. Counted once the queue has groups.
-    #[inline]
-    pub fn in_flight(&self) -> u32 {
-        self.in_flight
-    }
-
     /// What it got. Counted once the queue has groups.
     pub fn stats(&self) -> &GroupStats {
         &self.stats
@@ -168,25 +160,34 @@ impl Group {
 pub struct Groups {
     slots: Vec<Group>,
     free: Vec<GroupId>,
+    /// Slots by subtree.
+    places: Places,
     fair: Fair,
     settings: Settings,
-    occupancy: Occupancy,
+    ledger: Ledger,
     /// Were there ever others than the root? Until then nothing is counted, and elevators need not ask.
     in_use: bool,
-    /// Counts the changes of the tree and its weights, for those who keep a copy ([`limit::Limits`]).
-    changes: u64,
 }
 
 impl Groups {
-    /// A table for `capacity` groups beside the root. The only allocation it ever makes.
+    /// A table for `capacity` groups beside the root, and as many in reserve for when somebody takes all of those
+    /// (`places.rs`). The only allocation it ever makes.
     pub fn new(capacity: usize) -> Groups {
-        let mut slots = alloc::vec![Group::FREE; capacity + 1];
+        let size = Groups::slots_for(capacity);
+        let mut slots = alloc::vec![Group::FREE; size];
         (slots[0].used, slots[0].new) = (true, false);
         let settings = Settings::DEFAULT;
-        let mut fair = Fair::new(slots.len(), settings.group_slice_ns);
+        let mut fair = Fair::new(size, settings.quantum());
         fair.enter(GroupId::ROOT, GroupId::ROOT, &GroupParams::default());
-        let free = (1..=capacity).rev().map(GroupId::from_index).collect();
-        Groups { slots, free, fair, settings, occupancy: Occupancy::NEW, in_use: false, changes: 0 }
+        let free = (1..size).rev().map(GroupId::from_index).collect();
+        let ledger = Ledger::new(size);
+        let places = Places::new(size, capacity, capacity);
+        Groups { slots, free, places, fair, settings, ledger, in_use: false }
+    }
+
+    /// Slots of a table for `capacity` groups, the root and the reserve included.
+    pub const fn slots_for(capacity: usize) -> usize {
+        2 * capacity + 1
     }
 
     /// Number of slots, the root included: an elevator's per-group arrays have this length.
@@ -197,19 +198,41 @@ impl Groups {
     /// A new group below `parent`.
     ///
     /// # Errors
-    /// [`GroupError::Weight`], [`GroupError::Unknown`], [`GroupError::Full`].
+    /// [`GroupError::Weight`], [`GroupError::Unknown`], [`GroupError::Depth`], [`GroupError::Full`].
     pub fn create(&mut self, parent: GroupId, params: GroupParams) -> Result<GroupId, GroupError> {
         params.check()?;
         self.live(parent)?;
+        let depth = self.slots[parent.index()].depth + 1;
+        if usize::from(depth) > DEPTH_MAX {
+            return Err(GroupError::Depth);
+        }
+        if !self.places.has_one_for(self, parent) {
+            return Err(GroupError::Full);
+        }
         let id = self.free.pop().ok_or(GroupError::Full)?;
-        self.slots[id.index()] = Group { params, parent, used: true, ..Group::FREE };
+        let epoch = self.slots[id.index()].epoch.wrapping_add(1);
+        self.slots[id.index()] = Group { params, parent, depth, used: true, epoch, ..Group::FREE };
+        self.ledger.open(id);
         self.fair.enter(id, parent, &params);
+        self.ledger.account_mut(parent).holds += 1;
         self.in_use = true;
-        self.changes += 1;
+        self.occupy(id, 1);
         Ok(id)
     }
 
-    /// Change weights and class (*reweigh*, *reclass*); what was charged so far stays charged at the old weight.
+    /// So many more (or fewer) slots of the subtrees that `id` is in.
+    fn occupy(&mut self, id: GroupId, change: i32) {
+        let mut at = id;
+        for _ in 0..=DEPTH_MAX {
+            self.places.change(at, change);
+            if at == GroupId::ROOT {
+                break;
+            }
+            at = self.slots[at.index()].parent;
+        }
+    }
+
+    /// Change weights and class (*reweigh*, *reclass*); what was charged so far stays charged.
     ///
     /// # Errors
     /// [`GroupError::Weight`], [`GroupError::Unknown`].
@@ -217,47 +240,21 @@ impl Groups {
         params.check()?;
         self.live(id)?;
         self.slots[id.index()].params = params;
+        self.settle();
         self.fair.set_params(id, &params);
-        self.changes += 1;
         Ok(())
     }
 
-    /// Make `id` a child of `parent`, with everything below it.
-    ///
-    /// # Errors
-    /// [`GroupError::Root`], [`GroupError::Unknown`], [`GroupError::Circle`].
-    pub fn reparent(&mut self, id: GroupId, parent: GroupId) -> Result<(), GroupError> {
-        self.live(id)?;
-        self.live(parent)?;
-        if id == GroupId::ROOT {
-            return Err(GroupError::Root);
-        }
-        if self.path(parent).any(|ancestor| ancestor == id) {
-            return Err(GroupError::Circle);
-        }
-        self.slots[id.index()].parent = parent;
-        self.fair.reparent(id, parent);
-        self.changes += 1;
-        Ok(())
-    }
-
-    /// Remove `id`: its children become its parent's. Contexts are moved by the queue.
-    pub(crate) fn remove(&mut self, id: GroupId) -> Result<GroupId, GroupError> {
+    /// Remove `id`: it takes no new I/O; what still names it goes to its nearest ancestor that is left. Child groups keep
+    /// their place, and the slot is free again once the last of them, of its contexts and of its requests is gone.
+    pub(crate) fn remove(&mut self, id: GroupId) -> Result<(), GroupError> {
         self.live(id)?;
         if id == GroupId::ROOT {
             return Err(GroupError::Root);
-        }
-        let parent = self.slots[id.index()].parent;
-        for index in 1..self.slots.len() {
-            if self.slots[index].used && self.slots[index].parent == id {
-                self.slots[index].parent = parent;
-                self.fair.reparent(GroupId::from_index(index), parent);
-            }
         }
         self.slots[id.index()].removed = true;
-        self.changes += 1;
         self.reap(id);
-        Ok(parent)
+        Ok(())
     }
 
     fn live(&self, id: GroupId) -> Result<(), GroupError> {
@@ -277,7 +274,7 @@ impl Groups {
     /// Unknown name, malformed text or a value out of range; the old value stays.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), SetError> {
         self.settings.set(name, text)?;
-        self.fair.set_quantum(self.settings.group_slice_ns);
+        self.fair.set_quantum(self.settings.quantum());
         Ok(())
     }
 
@@ -292,20 +289,37 @@ impl Groups {
     pub(crate) fn set_stored(&mut self, name: &str, value: u64) {
         if let Some(place) = self.settings.place(name) {
             *place = value;
-            self.fair.set_quantum(self.settings.group_slice_ns);
+            self.fair.set_quantum(self.settings.quantum());
         }
-    }
-
-    /// Were there ever others than the root?
-    #[inline]
-    pub(crate) fn in_use(&self) -> bool {
-        self.in_use
     }
 
     /// What part of the device is due to the group's own tasks while those that are busy now are, in 2^-20. A group that is
     /// not busy counts as if it were.
     pub fn share(&self, id: GroupId) -> u64 {
         self.fair.share(id)
+    }
+
+    /// Requests of `id` that wait, under any elevator. Counted once the queue has groups.
+    pub fn queued(&self, id: GroupId) -> u32 {
+        self.ledger.account(id).queued
+    }
+
+    /// Requests in the device that `id` pays for. Counted once the queue has groups.
+    #[inline]
+    pub fn in_flight(&self, id: GroupId) -> u32 {
+        self.ledger.account(id).in_flight
+    }
+
+    /// What was billed in all, and what there was to bill. Counted once the queue has groups.
+    pub fn totals(&self) -> Totals {
+        self.ledger.totals()
+    }
+
+    /// Is `one` of a better class than `other` where they compete, or due more?
+    pub(crate) fn is_more_entitled(&self, one: GroupId, other: GroupId) -> bool {
+        one != other
+            && (self.fair.outranks(one, other)
+                || !self.fair.outranks(other, one) && self.fair.is_due_more(one, other))
     }
 
     // ---- for elevators and the turn keeper ----
@@ -316,16 +330,28 @@ impl Groups {
         &self.fair
     }
 
-    /// Whose turn it is.
-    pub(crate) fn pick(&mut self) -> Option<GroupId> {
+    #[inline]
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Whose turn it is, after all bills.
+    pub(crate) fn next(&mut self) -> Option<GroupId> {
+        self.settle();
         self.fair.pick()
     }
 
-    /// Does `id` have something to do (or is it waited for)? Puts it into the tree or takes it out.
-    pub(crate) fn set_busy(&mut self, id: GroupId, busy: bool) {
-        if busy == self.fair.is_busy(id) {
-            return;
+    /// Does `id` have something to do (or is it waited for)? Puts it into the tree or takes it out; did that change it?
+    #[inline]
+    pub(crate) fn set_busy(&mut self, id: GroupId, busy: bool) -> bool {
+        let changes = busy != self.fair.is_busy(id);
+        if changes {
+            self.change_busy(id, busy);
         }
+        changes
+    }
+
+    fn change_busy(&mut self, id: GroupId, busy: bool) {
         if busy {
             self.fair.activate(id);
         } else {
@@ -335,80 +361,155 @@ impl Groups {
         }
     }
 
-    /// A turn of `id` is over.
-    pub(crate) fn charge(&mut self, id: GroupId, used: &Used) {
-        self.fair.charge(id, self.settings.charge().of(used));
-        self.slots[id.index()].stats.time_ns += used.time_ns;
+    // ---- what is billed is charged ----
+
+    /// Every bill reaches the tree (none does where overruns are forgiven: there a turn costs its slice).
+    pub(crate) fn settle(&mut self) {
+        while let Some((payer, bill)) = self.ledger.take_bill() {
+            if self.settings.charges_overrun() {
+                self.charge(payer, &bill);
+            }
+            self.reap(payer);
+        }
     }
 
-    /// A turn of `id` is over, and it has nothing to do any more: [`Groups::charge`], [`Groups::set_busy`].
-    pub(crate) fn charge_last(&mut self, id: GroupId, used: &Used) {
-        debug_assert!(self.fair.is_busy(id), "it had a turn");
-        self.fair.charge_and_deactivate(id, self.settings.charge().of(used));
-        let stats = &mut self.slots[id.index()].stats;
-        stats.time_ns += used.time_ns;
-        stats.dequeued += 1;
+    /// The turn of `id` is over: every bill reaches the tree, what it has in the device is paid in advance, and `id` leaves the
+    /// tree if it `leaves`.
+    pub(crate) fn settle_turn(&mut self, id: GroupId, leaves: bool) {
+        self.settle_turn_for(id, id, leaves);
+    }
+
+    /// The same for a turn of `id` that served requests billed to `home`: `id` pays for them. (cfq of 2.6.34 without
+    /// `group_isolation` serves seekers of all groups in the root's round.)
+    pub(crate) fn settle_turn_for(&mut self, id: GroupId, home: GroupId, leaves: bool) {
+        let charge = self.settings.charge();
+        let mut own_ns = 0;
+        while let Some((payer, bill)) = self.ledger.take_bill() {
+            if payer == home {
+                own_ns = self.ledger.due_ns(payer, &bill, charge);
+                self.slots[payer.index()].stats.add(&bill);
+            } else {
+                self.charge(payer, &bill);
+            }
+            if payer != id {
+                self.reap(payer);
+            }
+        }
+        own_ns += self.ledger.advance_ns(home, charge);
+        self.charge_turn(id, own_ns, leaves);
+    }
+
+    /// As [`Groups::settle_turn`], but `time_ns` is all it costs, and what was overrun is forgiven.
+    pub(crate) fn settle_turn_at(&mut self, id: GroupId, time_ns: u64, leaves: bool) {
+        let mut billed = Bill::NONE;
+        while let Some((payer, bill)) = self.ledger.take_bill() {
+            if payer == id {
+                billed = bill;
+            }
+            self.slots[payer.index()].stats.idle_ns += bill.waited_ns;
+            if payer != id {
+                self.reap(payer);
+            }
+        }
+        let bill = Bill { time_ns, dry_ns: 0, waited_ns: 0, ..billed };
+        self.slots[id.index()].stats.add(&bill);
+        let cost_ns = self.ledger.cost_ns(&bill, self.settings.charge());
+        self.charge_turn(id, cost_ns, leaves);
+    }
+
+    fn charge(&mut self, id: GroupId, bill: &Bill) {
+        let due_ns = self.ledger.due_ns(id, bill, self.settings.charge());
+        if due_ns > 0 {
+            self.fair.charge(id, due_ns);
+        }
+        self.slots[id.index()].stats.add(bill);
+    }
+
+    fn charge_turn(&mut self, id: GroupId, cost_ns: u64, leaves: bool) {
+        if !leaves || !self.fair.is_busy(id) {
+            self.fair.charge(id, cost_ns);
+            return;
+        }
+        self.fair.charge_and_deactivate(id, cost_ns);
+        self.slots[id.index()].stats.dequeued += 1;
         self.reap(id);
     }
 
-    /// So many requests are in the device already.
-    pub(crate) fn start_counting(&mut self, in_flight: u32) {
-        self.occupancy.start(in_flight);
+    // ---- a request's way: see the ledger ----
+
+    /// Counting begins: so many requests are queued and in the device already, of the root's.
+    pub(crate) fn start_counting(&mut self, queued: u32, in_flight: u32, now: u64) {
+        self.ledger.start(queued, in_flight, now);
     }
 
-    /// A request goes to the device.
-    pub(crate) fn issued(&mut self, now: u64) {
-        let pause = self.occupancy.issued(self.settings.group_slice_ns, now);
-        self.put_on_account(pause);
+    /// A request that `payer` pays for waits. Is it the first of a new group?
+    #[inline]
+    pub(crate) fn arrived(&mut self, payer: GroupId) -> bool {
+        self.ledger.arrived(payer);
+        core::mem::take(&mut self.slots[payer.index()].new)
     }
 
-    /// A request of `id` is done, or came back.
-    pub(crate) fn completed(&mut self, id: GroupId, now: u64) {
-        let time_ns = self.occupancy.completed(now);
-        self.slots[id.index()].unpaid_ns += time_ns;
+    /// A request that waited goes to the device.
+    #[inline]
+    pub(crate) fn issued(&mut self, payer: GroupId, now: u64) {
+        self.ledger.issued(payer, now);
     }
 
-    /// The device is at `id`'s disposal from now on, if it was at nobody's.
-    pub(crate) fn turn_of(&mut self, id: GroupId, now: u64) {
-        self.occupancy.turn_of(id, now);
+    /// One that waited went up in another, or was cancelled.
+    pub(crate) fn withdrawn(&mut self, payer: GroupId) {
+        self.ledger.withdrawn(payer);
     }
 
-    /// The turn is over: what `id`, whose it was, has to pay for, nanoseconds.
-    pub(crate) fn turn_over(&mut self, id: GroupId, now: u64) -> u64 {
-        let pause = self.occupancy.turn_over(self.settings.group_slice_ns, now);
-        self.put_on_account(pause);
-        self.take_account(id)
+    /// The device is done with a request.
+    #[inline]
+    pub(crate) fn completed(&mut self, request: &Request, now: u64) {
+        self.ledger.completed(request.payer, request.sectors, now);
+        self.slots[request.group.index()].stats.count(request, now);
     }
 
-    /// What is on `id`'s account, which is empty from now on, nanoseconds.
-    pub(crate) fn take_account(&mut self, id: GroupId) -> u64 {
-        core::mem::take(&mut self.slots[id.index()].unpaid_ns)
+    /// The device is done with a request that several wanted.
+    pub(crate) fn completed_for(
+        &mut self,
+        carrier: &Request,
+        payers: impl Iterator<Item = GroupId>,
+        count: u32,
+        now: u64,
+    ) {
+        self.ledger.completed_for(carrier.payer, payers, count, now);
+        self.slots[carrier.group.index()].stats.count(carrier, now);
     }
 
-    fn put_on_account(&mut self, pause: Option<(GroupId, u64)>) {
-        if let Some((id, time_ns)) = pause {
-            self.slots[id.index()].unpaid_ns += time_ns;
+    /// The device gave a request back unserved.
+    pub(crate) fn returned(&mut self, payer: GroupId, now: u64) {
+        self.ledger.returned(payer, now);
+    }
+
+    /// A request grew by another's.
+    pub(crate) fn merged(&mut self, request: &Request) {
+        self.slots[request.group.index()].stats.of(request).merged += 1;
+    }
+
+    /// The device is kept for `payer`.
+    pub(crate) fn wait(&mut self, payer: GroupId, now: u64, until_ns: u64) {
+        self.ledger.wait(payer, now, until_ns);
+    }
+
+    /// It is kept for nobody any more.
+    pub(crate) fn stop_waiting(&mut self, now: u64) {
+        self.ledger.stop_waiting(now);
+    }
+
+    /// Take everybody out of the tree who has nothing queued (an elevator leaves).
+    pub(crate) fn leave_dry(&mut self) {
+        self.settle();
+        for id in (0..self.slots.len()).map(GroupId::from_index) {
+            if self.queued(id) == 0 {
+                self.set_busy(id, false);
+            }
         }
     }
 
-    /// `id`, whose turn it is not, pays for what the device still did for it.
-    pub(crate) fn charge_rest(&mut self, id: GroupId) {
-        if self.settings.charges_overrun() {
-            let time_ns = self.take_account(id);
-            self.charge(id, &Used { time_ns, ..Used::default() });
-        }
-    }
-
-    pub(crate) fn slot(&mut self, id: GroupId) -> &mut Group {
-        &mut self.slots[id.index()]
-    }
-
-    /// Take everybody out of the tree (an elevator leaves).
-    pub(crate) fn all_idle(&mut self) {
-        for index in 0..self.slots.len() {
-            self.set_busy(GroupId::from_index(index), false);
-        }
-    }
+    // ---- names ----
 
     /// `id` if it is a group, the nearest ancestor left if it was removed, else the root: a stale id costs fairness, never
     /// an error.
@@ -416,16 +517,33 @@ impl Groups {
     pub fn known(&self, id: GroupId) -> GroupId {
         match self.slots.get(id.index()) {
             Some(group) if group.used && !group.removed => id,
-            // A removed group's parent is alive: removing that one moves it up.
-            Some(group) if group.used => group.parent,
+            Some(group) if group.used => self.heir(group.parent),
             _ => GroupId::ROOT,
         }
     }
 
-    /// Differs after every change of the tree or a weight.
+    #[cold]
+    fn heir(&self, mut id: GroupId) -> GroupId {
+        for _ in 0..DEPTH_MAX {
+            let group = &self.slots[id.index()];
+            if !group.removed {
+                return id;
+            }
+            id = group.parent;
+        }
+        GroupId::ROOT
+    }
+
+    /// Was it removed, and has something left?
     #[inline]
-    pub(crate) fn changes(&self) -> u64 {
-        self.changes
+    pub(crate) fn is_removed(&self, id: GroupId) -> bool {
+        self.slots[id.index()].removed
+    }
+
+    /// Counts the groups that had the slot of `id`.
+    #[inline]
+    pub(crate) fn epoch(&self, id: GroupId) -> u32 {
+        self.slots[id.index()].epoch
     }
 
     /// `id`, its parent, and so on to the root.
@@ -444,32 +562,48 @@ impl Groups {
         slots.filter(|(_, g)| g.used && !g.removed).map(|(i, g)| (GroupId::from_index(i), g))
     }
 
-    /// One more request of `id`, or of whom it counts for: see [`Groups::known`]. The root's are not counted.
+    /// One more request, context or held bio of `id`, or of whom it counts for: see [`Groups::known`]. The root's are not
+    /// counted.
     #[inline]
     pub(crate) fn hold(&mut self, id: GroupId) -> GroupId {
-        let id = self.known(id);
-        if id != GroupId::ROOT {
-            self.slots[id.index()].requests += 1;
+        if id == GroupId::ROOT {
+            return id;
         }
+        let id = self.known(id);
+        self.ledger.account_mut(id).holds += 1;
         id
     }
 
-    /// One request of `id`, which is not the root, is done.
+    /// One of those is gone.
     #[inline]
     pub(crate) fn drop_hold(&mut self, id: GroupId) {
-        let group = &mut self.slots[id.index()];
-        debug_assert!(group.requests > 0, "group released more often than held");
-        group.requests -= 1;
-        if group.removed {
+        if id == GroupId::ROOT {
+            return;
+        }
+        let account = self.ledger.account_mut(id);
+        debug_assert!(account.holds > 0, "group released more often than held");
+        account.holds -= 1;
+        if account.holds == 0 && self.slots[id.index()].removed {
             self.reap(id);
         }
     }
 
+    /// Free the slot of a removed group that has nothing left; and its parent's, if that waited only for it.
     fn reap(&mut self, id: GroupId) {
-        let group = &mut self.slots[id.index()];
-        if group.used && group.removed && group.requests == 0 && !self.fair.is_busy(id) {
-            group.used = false;
-            self.free.push(id);
+        let mut at = id;
+        for _ in 0..DEPTH_MAX {
+            let group = &self.slots[at.index()];
+            let kept = !group.used || !group.removed || self.fair.is_busy(at) || self.ledger.owes(at);
+            if at == GroupId::ROOT || kept || self.ledger.account(at).holds > 0 {
+                return;
+            }
+            let parent = group.parent;
+            self.occupy(at, -1);
+            self.slots[at.index()].used = false;
+            self.free.push(at);
+            let above = self.ledger.account_mut(parent);
+            above.holds = above.holds.saturating_sub(1);
+            at = parent;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What each group got: the counters behind the files of the founding posts, of the kernel's blkio controller and of
 //! cgroup v2's `io.stat`. Counted for each group by itself, without its children, from the day the queue has groups.
 
+use super::Bill;
 use crate::request::{Op, Request};
 
 /// Counters of one kind of I/O.
@@ -12,8 +13,6 @@ pub struct IoStats {
     pub sectors: u64,
     /// Bios and requests that went up in others.
     pub merged: u64,
-    /// Requests with the elevator now.
-    pub queued: u32,
     /// Time between going to the device and being done, summed over requests, nanoseconds.
     pub service_ns: u64,
     /// Time between taking a slot and going to the device, summed over requests, nanoseconds.
@@ -25,7 +24,7 @@ pub struct IoStats {
 pub struct GroupStats {
     /// By what it does ([`GroupStats::kind`]), then `[async, sync]`.
     pub io: [[IoStats; 2]; 3],
-    /// Device time it was charged for, nanoseconds (`io.disk_time`).
+    /// Device time it was charged for, waits for it included, nanoseconds (`io.disk_time`).
     pub time_ns: u64,
     /// How often it left the tree for want of requests (`dequeue`).
     pub dequeued: u64,
@@ -49,13 +48,28 @@ impl GroupStats {
         &mut self.io[GroupStats::kind(request.op)][usize::from(request.is_sync())]
     }
 
+    /// A request is done: all there is to count of it.
+    #[inline]
+    pub(super) fn count(&mut self, request: &Request, now: u64) {
+        let io = self.of(request);
+        io.ios += 1;
+        io.sectors += u64::from(request.sectors);
+        io.service_ns += now.saturating_sub(request.issued_ns);
+        io.wait_ns += request.issued_ns.saturating_sub(request.start_ns);
+    }
+
+    /// It was charged for this.
+    pub(super) fn add(&mut self, bill: &Bill) {
+        self.time_ns += bill.time_ns + bill.waited_ns;
+        self.idle_ns += bill.waited_ns;
+    }
+
     /// All kinds together.
     pub fn total(&self) -> IoStats {
         self.io.iter().flatten().fold(IoStats::default(), |sum, io| IoStats {
             ios: sum.ios + io.ios,
             sectors: sum.sectors + io.sectors,
             merged: sum.merged + io.merged,
-            queued: sum.queued + io.queued,
             service_ns: sum.service_ns + io.service_ns,
             wait_ns: sum.wait_ns + io.wait_ns,
         })

@@ -1,6 +1,7 @@
 //! How groups take turns, on one queue: the same numbers under every elevator.
 
 use super::charge::Charge;
+use super::fair::Quantum;
 use crate::MS;
 use crate::tunable::{self, SetError, Tunable, Unit};
 
@@ -35,8 +36,8 @@ const FAIRNESS: Tunable = Tunable::new(
     "fairness",
     Unit::Number,
     (0, 2),
-    0,
-    "0: what overran a slice is forgiven, 1: charged, 2: also one group's requests at a time in the device",
+    1,
+    "0: what overran a slice is forgiven (history), 1: charged, 2: also one group's requests at a time in the device",
 );
 const CHARGE: Tunable = Tunable::new(
     "charge",
@@ -108,10 +109,23 @@ impl Settings {
         if self.group_latency_ns == 0 {
             return self.group_slice_ns;
         }
-        // A turn shorter than two idle waits would be spent waiting.
-        let least = (2 * self.group_idle_ns).max(MS);
+        let least = self.least_slice_ns();
         let due = ((u128::from(self.group_latency_ns) * u128::from(share)) >> 20) as u64;
         due.max(least).min(self.group_slice_ns)
+    }
+
+    /// How long turns are as the tree reckons with them.
+    pub(super) fn quantum(&self) -> Quantum {
+        Quantum {
+            least_ns: self.least_slice_ns(),
+            most_ns: self.group_slice_ns,
+            round_ns: if self.charges_overrun() { self.group_latency_ns } else { 0 },
+        }
+    }
+
+    /// A turn shorter than two idle waits would be spent waiting.
+    pub(crate) fn least_slice_ns(&self) -> u64 {
+        self.group_idle_ns.saturating_mul(2).max(MS)
     }
 
     /// Set one from text; the old value stays if it is refused.

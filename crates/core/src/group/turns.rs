@@ -8,45 +8,36 @@
 //! those who want a turn for the same time: if the next turn is its own again, it is waited for then, and otherwise others
 //! are served meanwhile and no time is lost. That is the posts' *wait busy*, paid only where it decides something.
 //!
-//! With overruns charged a turn costs what is on its group's account, not what it lasted (see `occupancy`).
+//! What a turn costs is what the ledger billed its group ([`super::ledger`]); with `fairness=0`, history's rule, what its
+//! slice lasted at most.
 //!
 //! Source: the IO controller's version 10 (24 September 2009) as described in `docs/sources.md`.
 
 use alloc::vec::Vec;
 
-use super::{GroupId, Groups, Used};
+use super::{GroupId, Groups};
 use crate::collections::Id;
 use crate::elevator::think::ThinkTime;
 
 /// What the device should do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Turn {
+pub(crate) enum Decision {
     /// Serve this group's queue.
-    Of(GroupId),
-    /// Wait for a group's next request; ask again then.
-    Idle {
-        /// When at the latest, nanoseconds.
+    Serve(GroupId),
+    /// Keep the device for a group's next request; ask again then.
+    WaitFor {
+        /// Whose.
+        group: GroupId,
+        /// Until when at the latest, nanoseconds.
         until: u64,
     },
     /// Nothing before the next arrival or completion.
     Rest,
 }
 
-/// What is learnt about a group.
-#[derive(Clone, Copy, Debug)]
-struct Habit {
-    think: ThinkTime,
-    /// When a request of its was done last, nanoseconds.
-    answered_ns: Option<u64>,
-}
-
-impl Habit {
-    const UNKNOWN: Habit = Habit { think: ThinkTime::NONE, answered_ns: None };
-}
-
 /// The turn that goes on.
 #[derive(Clone, Copy, Debug)]
-struct Active {
+struct Turn {
     group: GroupId,
     /// When it began, or had the device to itself.
     since_ns: u64,
@@ -54,125 +45,110 @@ struct Active {
     alone: bool,
     /// When the slice began, and how long it is.
     slice: Option<(u64, u64)>,
-    sent: Used,
 }
 
 /// Keeps the turns.
 #[derive(Debug)]
 pub(crate) struct Turns {
-    active: Option<Active>,
+    turn: Option<Turn>,
     /// A group without requests that keeps its place for the time it is worth waiting for.
     reserved: Option<GroupId>,
-    habits: Vec<Habit>,
+    /// How long each group thinks between an answer and its next request.
+    think: Vec<ThinkTime>,
     /// Whose turn ended, until somebody asks.
     ended: Option<GroupId>,
-    /// Requests in the device, of all groups.
-    in_flight: u32,
-    queued: u32,
 }
 
 impl Turns {
     /// For `slots` groups, the root included.
     pub(crate) fn new(slots: usize) -> Turns {
-        Turns {
-            active: None,
-            reserved: None,
-            ended: None,
-            habits: alloc::vec![Habit::UNKNOWN; slots],
-            in_flight: 0,
-            queued: 0,
-        }
+        Turns { turn: None, reserved: None, ended: None, think: alloc::vec![ThinkTime::NONE; slots] }
     }
 
     /// A new group in this slot.
     pub(crate) fn forget(&mut self, group: GroupId) {
-        self.habits[group.index()] = Habit::UNKNOWN;
+        self.think[group.index()] = ThinkTime::NONE;
     }
 
-    /// Count what is there already: requests with the elevator and in the device.
-    pub(crate) fn start(&mut self, queued: u32, in_flight: u32) {
-        (self.queued, self.in_flight) = (queued, in_flight);
-        (self.active, self.reserved) = (None, None);
-    }
-
-    // ---- what happens to requests; `Groups` has counted it already ----
+    // ---- what happens to requests; the ledger has counted it already ----
 
     /// A request of `group` came in.
+    #[inline]
     pub(crate) fn arrived(&mut self, groups: &mut Groups, group: GroupId, now: u64) {
-        self.queued += 1;
-        let habit = &mut self.habits[group.index()];
-        if groups[group].queued() == 1 && groups[group].in_flight() == 0 {
-            let pause_ns = habit.answered_ns.map_or(0, |at| now.saturating_sub(at));
-            habit.think.add(pause_ns.min(2 * groups.settings().group_idle_ns));
-            if self.active.is_some_and(|active| active.group == group) {
-                groups.slot(group).stats.idle_ns += pause_ns;
-            }
+        if groups.ledger().account(group).queued == 1 {
+            self.came_back(groups, group, now);
         }
-        groups.set_busy(group, true);
+        if groups.set_busy(group, true) {
+            self.make_room(groups, group, now);
+        }
+    }
+
+    /// The first request of `group` that waits now.
+    fn came_back(&mut self, groups: &Groups, group: GroupId, now: u64) {
+        let account = groups.ledger().account(group);
+        if account.in_flight == 0 {
+            let pause_ns = if account.last_ns == 0 { 0 } else { now.saturating_sub(account.last_ns) };
+            self.think[group.index()].add(pause_ns.min(2 * groups.settings().group_idle_ns));
+        }
         if self.reserved == Some(group) {
             self.reserved = None;
         }
-        if self.active.is_some_and(|active| groups.fair().outranks(group, active.group)) {
-            self.end_turn(groups, now);
+    }
+
+    /// `group` wants the device again: a turn that began when there were fewer to share it gets shorter, or ends at once for
+    /// a better class.
+    fn make_room(&mut self, groups: &mut Groups, group: GroupId, now: u64) {
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.group != group) else { return };
+        if groups.fair().outranks(group, turn.group) {
+            return self.end_turn(groups, now);
+        }
+        if let Some((_, length_ns)) = &mut turn.slice
+            && *length_ns > groups.settings().least_slice_ns()
+        {
+            let due_ns = groups.settings().slice_ns(groups.share(turn.group));
+            *length_ns = due_ns.min(*length_ns);
         }
     }
 
-    /// A request of `group` left the elevator.
-    pub(crate) fn left(&mut self, groups: &mut Groups, group: GroupId) {
-        self.queued -= 1;
-        let waited_for =
-            self.active.is_some_and(|active| active.group == group) || self.reserved == Some(group);
-        if groups[group].queued() == 0 && !waited_for {
+    /// The last request of `group` that waited is on its way, or went up in another.
+    #[inline]
+    pub(crate) fn ran_dry(&mut self, groups: &mut Groups, group: GroupId) {
+        let waited_for = self.turn.is_some_and(|turn| turn.group == group) || self.reserved == Some(group);
+        if !waited_for {
             groups.set_busy(group, false);
         }
     }
 
-    /// A request of `group` went to the device.
-    pub(crate) fn issued(&mut self, group: GroupId, sectors: u32) {
-        self.in_flight += 1;
-        if let Some(active) = self.active.as_mut().filter(|active| active.group == group) {
-            active.sent.requests += 1;
-            active.sent.sectors += u64::from(sectors);
-        }
-    }
-
-    /// A request came back from the device, done under an elevator that takes its own turns, or undone.
-    pub(crate) fn returned(&mut self) {
-        self.in_flight -= 1;
-    }
-
     /// A request of `group` is done.
-    pub(crate) fn completed(&mut self, groups: &mut Groups, group: GroupId, now: u64) {
-        self.in_flight -= 1;
-        self.habits[group.index()].answered_ns = Some(now);
-        if self.active.is_none_or(|active| active.group != group) {
-            groups.charge_rest(group);
-        }
-        let Some(active) = self.active.as_mut().filter(|active| active.slice.is_none()) else { return };
-        if active.group != group {
-            active.since_ns = now;
-            active.alone = self.in_flight == groups[active.group].in_flight();
+    #[inline]
+    pub(crate) fn completed(&mut self, groups: &Groups, group: GroupId, now: u64) {
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.slice.is_none()) else { return };
+        if turn.group != group {
+            turn.since_ns = now;
+            turn.alone = groups.ledger().in_flight == groups.ledger().account(turn.group).in_flight;
             return;
         }
-        let begun_ns = if active.alone { active.since_ns } else { now };
-        active.slice = Some((begun_ns, groups.settings().slice_ns(groups.share(group))));
+        let begun_ns = if turn.alone { turn.since_ns } else { now };
+        turn.slice = Some((begun_ns, groups.settings().slice_ns(groups.share(group))));
     }
 
     // ---- the decision ----
 
     /// Whose queue is to be served now.
-    pub(crate) fn select(&mut self, groups: &mut Groups, now: u64) -> Turn {
-        if self.queued == 0 {
-            return Turn::Rest;
+    #[inline]
+    pub(crate) fn select(&mut self, groups: &mut Groups, now: u64) -> Decision {
+        if groups.ledger().queued == 0 {
+            return Decision::Rest;
         }
-        if let Some(active) = self.active {
-            let group = active.group;
-            let over = active.slice.is_some_and(|(since, length)| now.saturating_sub(since) >= length);
-            if !over && groups[group].queued() > 0 {
-                return self.send(groups, group);
-            }
-            if !over && let Some(turn) = self.wait_for(groups, group, now) {
-                return turn;
+        if let Some(turn) = self.turn {
+            let group = turn.group;
+            let over = now >= turn.end_ns(groups);
+            if !over && groups.ledger().account(group).queued > 0 {
+                if !turn.is_sold_out(groups, now) {
+                    return self.send(groups, group);
+                }
+            } else if !over && let Some(decision) = self.wait_for(groups, &turn, now) {
+                return decision;
             }
             self.end_turn(groups, now);
         }
@@ -180,101 +156,153 @@ impl Turns {
     }
 
     /// It is `group`'s turn: may one more request of it go to the device?
-    fn send(&self, groups: &Groups, group: GroupId) -> Turn {
+    fn send(&self, groups: &Groups, group: GroupId) -> Decision {
         let depth_max = groups.settings().group_depth;
-        let (queued, in_flight) = (groups[group].queued(), groups[group].in_flight());
-        let others_want = self.queued > queued || self.in_flight > in_flight;
-        let is_full = depth_max > 0 && others_want && u64::from(in_flight) >= depth_max;
-        if is_full { Turn::Rest } else { Turn::Of(group) }
+        let (ledger, account) = (groups.ledger(), groups.ledger().account(group));
+        let others_want = ledger.queued > account.queued || ledger.in_flight > account.in_flight;
+        let is_full = depth_max > 0 && others_want && u64::from(account.in_flight) >= depth_max;
+        if is_full { Decision::Rest } else { Decision::Serve(group) }
     }
 
-    /// Is it worth waiting for `group`, which has nothing queued?
-    fn wait_for(&self, groups: &Groups, group: GroupId, now: u64) -> Option<Turn> {
-        let habit = &self.habits[group.index()];
-        let patience_ns = groups.settings().group_idle_ns;
-        let thinks_long = habit.think.mean().is_some_and(|mean| mean > patience_ns);
-        if patience_ns == 0 || thinks_long || groups[group].removed {
+    /// Is it worth waiting for the group whose turn it is, which has nothing queued?
+    fn wait_for(&self, groups: &Groups, turn: &Turn, now: u64) -> Option<Decision> {
+        let until_ns = self.worth_waiting_until(groups, turn.group, now)?;
+        Some(Decision::WaitFor { group: turn.group, until: until_ns.min(turn.end_ns(groups)) })
+    }
+
+    /// Until when `group`, which has nothing queued, is worth waiting for: for its next request after the last answer, and
+    /// before that for the answer, unless the device has answered nobody for a whole turn.
+    fn worth_waiting_until(&self, groups: &Groups, group: GroupId, now: u64) -> Option<u64> {
+        let settings = groups.settings();
+        let patience_ns = settings.group_idle_ns;
+        let thinks_long = self.think[group.index()].mean().is_some_and(|mean| mean > patience_ns);
+        if patience_ns == 0 || thinks_long || groups.is_removed(group) {
             return None;
         }
-        if groups[group].in_flight() > 0 {
-            return Some(Turn::Rest);
-        }
-        let until = habit.answered_ns?.saturating_add(patience_ns);
-        (now < until).then_some(Turn::Idle { until })
+        let account = groups.ledger().account(group);
+        let until_ns = if account.in_flight > 0 {
+            // As long as the device gets on: its request may be behind others' there.
+            groups.ledger().last_ns().max(account.last_ns).saturating_add(settings.group_slice_ns)
+        } else {
+            account.last_ns.saturating_add(patience_ns)
+        };
+        (account.last_ns > 0 && now < until_ns).then_some(until_ns)
     }
 
-    /// When the turn that goes on ends at the latest, if its slice has begun.
-    pub(crate) fn slice_end_ns(&self) -> Option<u64> {
-        let (since, length) = self.active?.slice?;
-        Some(since.saturating_add(length))
+    /// When the turn that goes on ends at the latest.
+    pub(crate) fn end_ns(&self, groups: &Groups) -> Option<u64> {
+        self.turn.map(|turn| turn.end_ns(groups))
     }
 
-    fn next_turn(&mut self, groups: &mut Groups, now: u64) -> Turn {
+    /// Another elevator: nobody's turn goes on, nobody keeps a place.
+    pub(crate) fn restart(&mut self) {
+        (self.turn, self.reserved, self.ended) = (None, None, None);
+    }
+
+    fn next_turn(&mut self, groups: &mut Groups, now: u64) -> Decision {
         loop {
-            let Some(group) = groups.pick() else {
+            let Some(group) = groups.next() else {
                 debug_assert!(false, "requests are queued, but no group is busy");
-                return Turn::Rest;
+                return Decision::Rest;
             };
-            if groups[group].queued() > 0 {
+            if groups.ledger().account(group).queued > 0 {
                 return self.begin_turn(groups, group, now);
             }
             // The reserved one, of which there is one at most: this is not a loop of many rounds.
-            if let Some(turn) = self.wait_for(groups, group, now) {
-                return turn;
+            match self.worth_waiting_until(groups, group, now) {
+                Some(until) => return Decision::WaitFor { group, until },
+                None => self.give_up_place(groups),
             }
-            self.reserved = None;
-            groups.set_busy(group, false);
         }
     }
 
-    fn begin_turn(&mut self, groups: &mut Groups, group: GroupId, now: u64) -> Turn {
-        if groups.settings().drains() && self.in_flight > groups[group].in_flight() {
-            return Turn::Rest;
+    fn begin_turn(&mut self, groups: &mut Groups, group: GroupId, now: u64) -> Decision {
+        let alone = groups.ledger().in_flight == groups.ledger().account(group).in_flight;
+        if groups.settings().drains() && !alone {
+            return Decision::Rest;
         }
-        let alone = self.in_flight == groups[group].in_flight();
-        groups.turn_of(group, now);
-        self.active = Some(Active { group, since_ns: now, alone, slice: None, sent: Used::default() });
+        self.turn = Some(Turn { group, since_ns: now, alone, slice: None });
         self.send(groups, group)
     }
 
     /// Whose turn ended since the last call.
+    #[inline]
     pub(crate) fn take_ended(&mut self) -> Option<GroupId> {
         self.ended.take()
     }
 
-    /// The turn is over: charge it.
+    /// The turn is over: what was billed since the last one is charged.
     pub(crate) fn end_turn(&mut self, groups: &mut Groups, now: u64) {
-        let Some(active) = self.active.take() else { return };
-        let group = active.group;
+        let Some(turn) = self.turn.take() else { return };
+        let group = turn.group;
         self.ended = Some(group);
-        let ran_dry = groups[group].queued() == 0;
-        let mut end_ns = now;
-        if ran_dry && groups[group].in_flight() == 0 {
-            // Nobody asked when its time was up.
-            let idle_since_ns = self.habits[group.index()].answered_ns.unwrap_or(0).max(active.since_ns);
-            end_ns = now.min(idle_since_ns.saturating_add(groups.settings().group_idle_ns));
-            groups.slot(group).stats.idle_ns += end_ns.saturating_sub(idle_since_ns);
+        groups.stop_waiting(now);
+        let ran_dry = groups.ledger().account(group).queued == 0;
+        let keeps_place = ran_dry && self.worth_waiting_until(groups, group, now).is_some();
+        let leaves = ran_dry && !keeps_place;
+        if groups.settings().charges_overrun() {
+            groups.settle_turn(group, leaves);
+        } else {
+            groups.settle_turn_at(group, turn.lasted_ns(groups, now), leaves);
         }
-        let used_ns = groups.turn_over(group, end_ns);
-        let time_ns = match active.slice {
-            _ if groups.settings().charges_overrun() => used_ns,
-            Some((since, length)) => end_ns.saturating_sub(since).min(length),
-            None => end_ns.saturating_sub(active.since_ns),
-        };
-        let used = Used { time_ns, ..active.sent };
-        if ran_dry && self.wait_for(groups, group, now).is_none() {
-            groups.charge_last(group, &used);
-            return;
-        }
-        groups.charge(group, &used);
-        if ran_dry {
+        if keeps_place {
             self.reserve(groups, group);
+        } else if self.reserved == Some(group) {
+            self.reserved = None;
+        }
+    }
+
+    /// Whoever keeps a place without requests loses it when that is no longer worth it.
+    fn give_up_place(&mut self, groups: &mut Groups) {
+        if let Some(group) = self.reserved.take() {
+            groups.set_busy(group, false);
         }
     }
 
     fn reserve(&mut self, groups: &mut Groups, group: GroupId) {
         if let Some(earlier) = self.reserved.replace(group).filter(|earlier| *earlier != group) {
             groups.set_busy(earlier, false);
+        }
+    }
+}
+
+impl Turn {
+    /// Will what its group has in the device take the rest of its slice? Then it sends no more: a device that queues would do
+    /// it after the slice. Where overruns are forgiven (history) nobody looks.
+    #[inline]
+    fn is_sold_out(&self, groups: &Groups, now: u64) -> bool {
+        let account = groups.ledger().account(self.group);
+        if account.in_flight == 0 || groups.ledger().queued == account.queued {
+            return false;
+        }
+        let left_ns = match self.slice {
+            Some((since_ns, length_ns)) => since_ns.saturating_add(length_ns).saturating_sub(now),
+            None => groups.settings().slice_ns(groups.share(self.group)),
+        };
+        groups.settings().charges_overrun() && groups.ledger().time_of(account.in_flight) >= left_ns
+    }
+
+    /// When it is over. Before its slice has begun: when the device has had nothing but its requests for a whole one.
+    #[inline]
+    fn end_ns(&self, groups: &Groups) -> u64 {
+        match self.slice {
+            Some((since_ns, length_ns)) => since_ns.saturating_add(length_ns),
+            None => self.since_ns.saturating_add(groups.settings().group_slice_ns),
+        }
+    }
+
+    /// What it costs where overruns are forgiven: the length of its slice at most, and no more than it is worth waiting for
+    /// after the last answer.
+    fn lasted_ns(&self, groups: &Groups, now: u64) -> u64 {
+        let account = groups.ledger().account(self.group);
+        let mut end_ns = now;
+        if account.queued == 0 && account.in_flight == 0 {
+            let dry_since_ns = account.last_ns.max(self.since_ns);
+            end_ns = now.min(dry_since_ns.saturating_add(groups.settings().group_idle_ns));
+        }
+        match self.slice {
+            Some((since_ns, length_ns)) => end_ns.saturating_sub(since_ns).min(length_ns),
+            None => end_ns.saturating_sub(self.since_ns),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::group_slots::GroupSlots;
 use crate::MS;
 use crate::context::Context;
 use crate::elevator::MayQueue;
-use crate::group::GroupId;
+use crate::group::{Claim, GroupId};
 
 /// Allocations a batcher has before it queues up again.
 const BATCH_REQUESTS: u32 = 32;
@@ -34,6 +34,14 @@ pub enum Admission {
 }
 
 impl Admission {
+    /// Slots of a pool, those beyond the limit included.
+    pub(super) const fn pool_size(self) -> usize {
+        match self {
+            Admission::Pools { .. } => 3 * self.limit() as usize / 2,
+            Admission::Tags { .. } => self.limit() as usize,
+        }
+    }
+
     /// Slots that can be taken at the same time.
     pub const fn slots(self) -> usize {
         match self {
@@ -211,7 +219,7 @@ impl Gate {
     }
 
     /// Which pool, and whose waiters its slots suit.
-    fn pool(&self, class: usize) -> (usize, core::ops::Range<usize>) {
+    pub(super) fn pool(&self, class: usize) -> (usize, core::ops::Range<usize>) {
         match self.admission {
             Admission::Pools { .. } => (class, class..class + 1),
             Admission::Tags { .. } => (0, 0..2),
@@ -287,27 +295,35 @@ impl Gate {
     }
 
     /// A slot of `group`'s part is free again.
-    pub(super) fn leave_group(&mut self, (group, nr_group): (GroupId, u64), sync: bool) {
+    pub(super) fn leave_group(
+        &mut self,
+        (group, nr_group): (GroupId, u64),
+        sync: bool,
+        claim: &dyn Fn(GroupId) -> Claim,
+    ) {
         let (pool, classes) = self.pool(usize::from(sync));
         let (part, nr) = (self.part(nr_group), self.nr);
+        let beyond = self.admission.pool_size() as u32;
         let Some(groups) = &mut self.groups else { return };
         groups.share_mut(group).pools[pool].taken -= 1;
         groups.leave(group, pool, part, classes.clone());
         let device = &mut self.pools[pool];
         device.taken -= 1;
-        if relieved(device, nr) {
-            classes.for_each(|class| groups.admit(class));
+        // Who is woken may take one of those beyond the limit: other groups' batches must not keep it waiting.
+        let has_room = relieved(device, nr) || device.taken < beyond;
+        if has_room {
+            classes.for_each(|class| groups.admit(class, claim));
         }
         // Somebody may have been refused by the elevator although there was room.
         if self.pools[1 - pool].taken == 0 {
-            groups.admit(1 - pool);
+            groups.admit(1 - pool, claim);
         }
     }
 
     /// A waiter of `group` was woken and did not need the slot: it is the next one's.
-    pub(super) fn pass_on(&mut self, group: GroupId, sync: bool) {
+    pub(super) fn pass_on(&mut self, group: GroupId, sync: bool, claim: &dyn Fn(GroupId) -> Claim) {
         if let Some(groups) = &mut self.groups {
-            groups.pass_on(group, usize::from(sync));
+            groups.pass_on(group, usize::from(sync), claim);
         }
     }
 
@@ -361,7 +377,7 @@ mod tests {
     #[test]
     fn congestion_has_hysteresis() {
         let (mut gate, mut contexts) = pools(128);
-        let task = contexts.create(IoPrio::DEFAULT);
+        let task = contexts.take(GroupId::ROOT, IoPrio::DEFAULT).expect("there is room");
         for taken in 1..=112 {
             assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
             assert!(!gate.is_congested(true), "after {taken}");
@@ -380,7 +396,10 @@ mod tests {
     #[test]
     fn only_batchers_pass_a_full_pool() {
         let (mut gate, mut contexts) = pools(128);
-        let (first, second) = (contexts.create(IoPrio::DEFAULT), contexts.create(IoPrio::DEFAULT));
+        let (first, second) = (
+            contexts.take(GroupId::ROOT, IoPrio::DEFAULT).expect("there is room"),
+            contexts.take(GroupId::ROOT, IoPrio::DEFAULT).expect("there is room"),
+        );
         for _ in 0..127 {
             assert!(gate.enter(false, &mut contexts[first], MayQueue::May, 0));
         }
@@ -400,7 +419,7 @@ mod tests {
     #[test]
     fn a_batch_runs_out_of_time() {
         let (mut gate, mut contexts) = pools(4);
-        let task = contexts.create(IoPrio::DEFAULT);
+        let task = contexts.take(GroupId::ROOT, IoPrio::DEFAULT).expect("there is room");
         for _ in 0..4 {
             assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
         }
@@ -418,7 +437,7 @@ mod tests {
     #[test]
     fn a_free_slot_wakes_one_waiter_of_its_class() {
         let (mut gate, mut contexts) = pools(4);
-        let task = contexts.create(IoPrio::DEFAULT);
+        let task = contexts.take(GroupId::ROOT, IoPrio::DEFAULT).expect("there is room");
         for _ in 0..5 {
             assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
         }
@@ -432,7 +451,7 @@ mod tests {
     #[test]
     fn a_starved_class_is_woken_by_the_other() {
         let (mut gate, mut contexts) = pools(4);
-        let task = contexts.create(IoPrio::DEFAULT);
+        let task = contexts.take(GroupId::ROOT, IoPrio::DEFAULT).expect("there is room");
         assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
         assert!(!gate.enter(false, &mut contexts[task], MayQueue::No, 0));
         gate.leave(true);
@@ -443,7 +462,7 @@ mod tests {
     #[test]
     fn tags_are_shared_by_both_classes() {
         let (mut gate, mut contexts) = (Gate::new(Admission::Tags { nr_requests: 3 }), Contexts::new(1));
-        let task = contexts.create(IoPrio::DEFAULT);
+        let task = contexts.take(GroupId::ROOT, IoPrio::DEFAULT).expect("there is room");
         assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
         assert!(gate.enter(false, &mut contexts[task], MayQueue::May, 0));
         assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));

@@ -1,141 +1,177 @@
-//! What an [`ElevatorQueue`] does once it has groups: count every request for its group, and ask for the group whose turn
-//! it is. All of it is out of the way of a queue without groups.
+//! What an [`ElevatorQueue`] does once it has groups: tell the ledger of every request, and ask for the group whose turn it
+//! is. All of it is out of the way of a queue without groups.
 
 use super::ElevatorQueue;
-use crate::elevator::{Dispatch, Grouping};
-use crate::group::{GroupId, Groups, Turn, Turns};
-use crate::request::{Request, RequestId, RequestState};
-
-/// `request` left the elevator.
-#[inline]
-pub(super) fn left(groups: &mut Groups, turns: &mut Turns, grouping: Grouping, request: &Request) {
-    let group = groups.slot(request.group);
-    group.queued -= 1;
-    group.stats.of(request).queued -= 1;
-    if grouping == Grouping::Queues {
-        turns.left(groups, request.group);
-    }
-}
+use crate::collections::{Id, List};
+use crate::elevator::{AnyElevator, Dispatch, Grouping};
+use crate::group::{Decision, GroupId};
+use crate::request::{RequestId, RequestState};
 
 impl ElevatorQueue {
     /// The queue gets groups: whatever is there belongs to the root.
     pub(super) fn count_root(&mut self) {
-        let root = self.groups.slot(GroupId::ROOT);
-        (root.queued, root.in_flight) = (0, 0);
-        for (_, request) in self.requests.iter() {
-            match request.state {
-                RequestState::Sorted => {
-                    root.queued += 1;
-                    root.stats.of(request).queued += 1;
-                }
-                RequestState::Issued => root.in_flight += 1,
-                _ => {}
-            }
-        }
-        let (queued, in_flight) = (root.queued, root.in_flight);
-        self.turns.start(queued, in_flight);
-        self.groups.start_counting(in_flight);
+        let in_device = self.device.in_flight_total();
+        let waiting = self.queued() as u32;
+        // Nobody says what time it is. What was in the device before the last one went there is not counted.
+        let issued = self.requests.iter().filter(|(_, request)| request.state == RequestState::Issued);
+        let since_ns = issued.map(|(_, request)| request.issued_ns).max().unwrap_or(0);
+        self.groups.start_counting(waiting, in_device, since_ns);
         if self.grouping == Grouping::Queues {
-            self.groups.set_busy(GroupId::ROOT, queued > 0);
+            self.groups.set_busy(GroupId::ROOT, waiting > 0);
         }
     }
 
-    /// `rq` is about to be inserted.
-    #[cold]
+    /// `rq` is about to be queued.
     pub(super) fn group_arrival(&mut self, rq: RequestId, now: u64) {
-        let request = &self.requests[rq];
-        let id = request.group;
-        let group = self.groups.slot(id);
-        group.queued += 1;
-        group.stats.of(request).queued += 1;
-        if core::mem::take(&mut group.new) {
-            self.turns.forget(id);
-            self.elevator.group_started(id);
+        let payer = self.requests[rq].payer;
+        if self.groups.arrived(payer) {
+            self.turns.forget(payer);
+            self.elevator.queue_started(payer);
         }
         if self.grouping == Grouping::Queues {
-            self.turns.arrived(&mut self.groups, id, now);
-            self.tell_turn_over(now);
+            self.turns.arrived(&mut self.groups, payer, now);
+            self.tell_paused();
         }
     }
 
-    /// `rq` left the elevator.
-    #[inline]
-    pub(super) fn group_departure(&mut self, rq: RequestId) {
-        left(&mut self.groups, &mut self.turns, self.grouping, &self.requests[rq]);
+    /// `rq`, which was queued, goes neither to the device nor stays.
+    pub(super) fn group_withdrawal(&mut self, rq: RequestId) {
+        let payer = self.requests[rq].payer;
+        self.groups.withdrawn(payer);
+        if self.grouping == Grouping::Queues && self.groups.queued(payer) == 0 {
+            self.turns.ran_dry(&mut self.groups, payer);
+        }
     }
 
     /// `rq` grew.
     #[cold]
     pub(super) fn group_merge(&mut self, rq: RequestId) {
-        let request = &self.requests[rq];
-        self.groups.slot(request.group).stats.of(request).merged += 1;
+        self.groups.merged(&self.requests[rq]);
     }
 
     /// `rq` goes to the device.
-    #[cold]
     pub(super) fn group_issue(&mut self, rq: RequestId, now: u64) {
-        let request = &self.requests[rq];
-        let group = self.groups.slot(request.group);
-        group.in_flight += 1;
-        group.stats.of(request).wait_ns += now.saturating_sub(request.start_ns);
-        self.groups.issued(now);
-        self.turns.issued(request.group, request.sectors);
+        let payer = self.requests[rq].payer;
+        self.groups.issued(payer, now);
+        if self.grouping == Grouping::Queues && self.groups.queued(payer) == 0 {
+            self.turns.ran_dry(&mut self.groups, payer);
+        }
     }
 
     /// `rq` is done.
-    #[cold]
     pub(super) fn group_completion(&mut self, rq: RequestId, now: u64) {
-        let request = &self.requests[rq];
-        let group = self.groups.slot(request.group);
-        group.in_flight -= 1;
-        let io = group.stats.of(request);
-        io.ios += 1;
-        io.sectors += u64::from(request.sectors);
-        io.service_ns += now.saturating_sub(request.issued_ns);
-        self.groups.completed(request.group, now);
+        self.groups.completed(&self.requests[rq], now);
+        self.group_answered(rq, now);
+    }
+
+    /// `rq` is done and billed.
+    #[inline]
+    pub(super) fn group_answered(&mut self, rq: RequestId, now: u64) {
         if self.grouping == Grouping::Queues {
-            self.turns.completed(&mut self.groups, request.group, now);
-        } else {
-            self.turns.returned();
+            self.turns.completed(&self.groups, self.requests[rq].payer, now);
         }
     }
 
     /// `rq` came back from the device undone.
     #[cold]
     pub(super) fn group_return(&mut self, rq: RequestId, now: u64) {
-        let request = &self.requests[rq];
-        let group = self.groups.slot(request.group);
-        group.in_flight -= 1;
-        self.groups.completed(request.group, now);
-        self.turns.returned();
-    }
-
-    /// What the elevator says of the queue of the group whose turn it is.
-    #[inline]
-    pub(super) fn ask_in_turn(&mut self, now: u64) -> Dispatch {
-        let turn = self.turns.select(&mut self.groups, now);
-        self.tell_turn_over(now);
-        let group = match turn {
-            Turn::Of(group) => group,
-            Turn::Idle { until } => return Dispatch::Idle { until },
-            Turn::Rest => return Dispatch::Empty,
-        };
-        let (elevator, mut env) = self.split(now);
-        match elevator.dispatch_group(&mut env, group) {
-            // Its turn does not get longer by waiting.
-            Dispatch::Idle { until } => {
-                let end = self.turns.slice_end_ns().filter(|end| *end > now);
-                Dispatch::Idle { until: end.map_or(until, |end| until.min(end)) }
-            }
-            answer => answer,
+        let payer = self.requests[rq].payer;
+        self.groups.returned(payer, now);
+        if self.grouping == Grouping::Queues {
+            self.turns.arrived(&mut self.groups, payer, now);
+            self.tell_paused();
         }
     }
 
+    /// The next request of the group whose turn it is.
+    pub(super) fn ask_in_turn(&mut self, now: u64) -> Dispatch {
+        let decision = self.turns.select(&mut self.groups, now);
+        self.tell_paused();
+        match decision {
+            Decision::Serve(group) => self.ask_group(group, now),
+            Decision::WaitFor { group, until } => {
+                self.groups.wait(group, now, until);
+                Dispatch::Idle { until }
+            }
+            Decision::Rest => Dispatch::Empty,
+        }
+    }
+
+    /// What goes around the elevator, and then what that says. Its turn does not get longer by waiting.
+    fn ask_group(&mut self, group: GroupId, now: u64) -> Dispatch {
+        let (list, heads) = self.list_and_heads();
+        if let Some(first) = list.pop_front_of(&mut heads[group.index()]) {
+            return Dispatch::Issue(first);
+        }
+        let (elevator, mut env) = self.split(now);
+        let answer = elevator.dispatch(&mut env, group);
+        let until = match answer {
+            Dispatch::Issue(_) => return answer,
+            Dispatch::Idle { until } => until,
+            _ if self.groups.queued(group) == self.groups.ledger().queued() => return answer,
+            _ => u64::MAX,
+        };
+        let until =
+            self.turns.end_ns(&self.groups).filter(|end| *end > now).map_or(until, |end| until.min(end));
+        if until == u64::MAX {
+            return answer;
+        }
+        self.groups.wait(group, now, until);
+        Dispatch::Idle { until }
+    }
+
     /// Let the elevator know of a turn that ended.
-    fn tell_turn_over(&mut self, now: u64) {
+    #[inline]
+    fn tell_paused(&mut self) {
         if let Some(group) = self.turns.take_ended() {
-            let (elevator, mut env) = self.split(now);
-            elevator.turn_over(&mut env, group);
+            self.elevator.queue_paused(group);
+        }
+    }
+
+    /// Everything that is queued goes over to `elevator`, as if it came now.
+    pub(super) fn switch_grouped(&mut self, elevator: AnyElevator, now: u64) -> AnyElevator {
+        self.turns.end_turn(&mut self.groups, now);
+        self.turns.restart();
+        let mut moved = List::new();
+        loop {
+            let (old, mut env) = self.split(now);
+            let Some(rq) = old.drain(&mut env) else { break };
+            let (list, _) = self.list_and_heads();
+            list.push_back_of(&mut moved, rq);
+        }
+        let old = self.attach(elevator);
+        while let Some(rq) = {
+            let (list, _) = self.list_and_heads();
+            list.pop_front_of(&mut moved)
+        } {
+            self.groups.withdrawn(self.requests[rq].payer);
+            self.uncount();
+            self.requests[rq].state = RequestState::Held;
+            self.insert(rq, now);
+        }
+        // What was to go around the elevator still does, first of its group; cfq files it.
+        if self.grouping != Grouping::Queues {
+            self.file_heads(now);
+        }
+        // Everybody's debt stays; those whom the old one only waited for go.
+        self.groups.leave_dry();
+        let (elevator, mut env) = self.split(now);
+        elevator.attached(&mut env);
+        old
+    }
+
+    /// What goes before all others of its group is filed as any other.
+    fn file_heads(&mut self, now: u64) {
+        for index in 0..self.heads.len() {
+            while let Some(rq) = {
+                let (list, heads) = self.list_and_heads();
+                list.pop_front_of(&mut heads[index])
+            } {
+                self.groups.withdrawn(self.requests[rq].payer);
+                self.uncount();
+                self.requests[rq].state = RequestState::Held;
+                self.insert(rq, now);
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::collections::{List, ListLinks};
 use crate::elevator::Placement;
-use crate::request::{Flags, Op, Request, RequestId, Requests};
+use crate::request::{Flags, Op, Request, RequestId, Requests, Standing};
 
 /// Requests that left the elevator (or went around it) and wait for the device.
 #[derive(Debug)]
@@ -101,6 +101,26 @@ impl DispatchList {
         self.list.push_back(&mut self.links, rq);
     }
 
+    /// To the head of `other`, a list that shares this one's links: a request is on one list at a time.
+    pub(crate) fn push_front_of(&mut self, other: &mut List<RequestId>, rq: RequestId) {
+        other.push_front(&mut self.links, rq);
+    }
+
+    /// To the tail of `other`, likewise.
+    pub(crate) fn push_back_of(&mut self, other: &mut List<RequestId>, rq: RequestId) {
+        other.push_back(&mut self.links, rq);
+    }
+
+    /// Out of `other`, likewise.
+    pub(crate) fn remove_from(&mut self, other: &mut List<RequestId>, rq: RequestId) {
+        other.remove(&mut self.links, rq);
+    }
+
+    /// The first of `other`, likewise.
+    pub(crate) fn pop_front_of(&mut self, other: &mut List<RequestId>) -> Option<RequestId> {
+        other.pop_front(&mut self.links)
+    }
+
     /// To the head: passthrough, requeued and flush requests.
     pub(crate) fn push_front(&mut self, rq: RequestId) {
         self.list.push_front(&mut self.links, rq);
@@ -138,7 +158,7 @@ impl DispatchList {
 
 /// May `new` not be sorted past `entry`?
 fn is_fence(entry: &Request, new: &Request) -> bool {
-    entry.queue.fixed
+    entry.queue.standing != Standing::Sortable
         || entry.flags.contains(Flags::BARRIER)
         || entry.is_write() != new.is_write()
         || (entry.op == Op::Discard) != (new.op == Op::Discard)

@@ -3,33 +3,39 @@
 
 mod merging_host;
 
-use alloc::boxed::Box;
+use alloc::vec::Vec;
 
-use super::{DispatchList, by_group};
-use crate::collections::Id;
-use crate::context::{ContextId, Contexts, IoPrio};
-use crate::elevator::{DeviceState, Dispatch, Elevator, Env, Grouping, Growth, MayQueue};
-use crate::group::{GroupError, GroupId, Groups, Turns};
-use crate::request::{Bio, Request, RequestId, RequestState, Requests};
+use super::DispatchList;
+use crate::collections::{Id, List, ListLinks};
+use crate::context::{ContextId, Contexts, ContextsMut, IoPrio};
+use crate::elevator::{AnyElevator, DeviceState, Dispatch, Elevator, Env, Grouping, Growth, MayQueue};
+use crate::group::{GroupError, GroupId, Groups, Places, Rounds, Turns, WaitToken, Waits};
+use crate::request::{Bio, Request, RequestId, RequestState, Requests, Standing, Status};
 
 /// An elevator with the requests it orders.
 pub struct ElevatorQueue {
     pub(super) requests: Requests,
-    contexts: Contexts,
+    pub(super) contexts: Contexts,
+    /// Contexts by subtree of groups.
+    context_places: Places,
+    contexts_max: usize,
     pub(super) groups: Groups,
     list: DispatchList,
-    pub(super) elevator: Box<dyn Elevator>,
+    /// By group: requests that go before all others of their group, around the elevator, when it is their group's turn.
+    pub(super) heads: Vec<List<RequestId>>,
+    pub(super) elevator: AnyElevator,
     /// [`Elevator::watches_device`] and [`Elevator::grouping`]: kept here because asking costs as much as it saves.
     watches_device: bool,
     pub(super) grouping: Grouping,
     /// Are requests counted by group? Set once somebody asks for the groups to change them.
-    grouped: bool,
+    pub(super) grouped: bool,
     /// Does anybody want to hear of the device: the elevator, or the groups?
     is_watched: bool,
     pub(super) turns: Turns,
+    waits: Waits,
     /// Counts elevators since construction, from 1. A request remembers under which one it was inserted; 0 = none.
-    generation: u32,
-    device: DeviceState,
+    generation: u16,
+    pub(super) device: DeviceState,
     /// Requests with the elevator or on the dispatch list.
     queued: usize,
 }
@@ -40,13 +46,19 @@ impl ElevatorQueue {
         requests_max: usize,
         contexts_max: usize,
         rotational: bool,
-        elevator: Box<dyn Elevator>,
+        elevator: impl Into<AnyElevator>,
     ) -> ElevatorQueue {
+        let elevator = elevator.into();
+        let contexts = Contexts::new(contexts_max);
         ElevatorQueue {
             requests: Requests::new(requests_max),
-            contexts: Contexts::new(contexts_max),
+            waits: Waits::new(contexts.slots()),
+            contexts,
+            context_places: Places::new(1, contexts_max, 0),
+            contexts_max,
             groups: Groups::new(0),
             list: DispatchList::new(requests_max),
+            heads: Vec::new(),
             watches_device: elevator.watches_device(),
             grouping: elevator.grouping(),
             grouped: false,
@@ -54,7 +66,7 @@ impl ElevatorQueue {
             turns: Turns::new(1),
             elevator,
             generation: 1,
-            device: DeviceState { rotational, in_flight: [0; 2] },
+            device: DeviceState { rotational, in_flight: [0; 2], depth: 0 },
             queued: 0,
         }
     }
@@ -63,7 +75,22 @@ impl ElevatorQueue {
     #[must_use]
     pub fn with_groups(mut self, groups_max: usize) -> ElevatorQueue {
         self.groups = Groups::new(groups_max);
-        self.turns = Turns::new(self.groups.slots());
+        let slots = self.groups.slots();
+        let contexts = self.contexts_max;
+        self.contexts = Contexts::with_groups(contexts, slots);
+        self.context_places = Places::new(slots, contexts, if slots > 1 { contexts } else { 0 });
+        self.waits = Waits::new(self.contexts.slots());
+        self.turns = Turns::new(slots);
+        if slots > 1 {
+            self.heads = alloc::vec![List::new(); slots];
+        }
+        self
+    }
+
+    /// The device takes so many requests at a time, for elevators that want to know.
+    #[must_use]
+    pub fn with_depth(mut self, depth: u32) -> ElevatorQueue {
+        self.device.depth = depth;
         self
     }
 
@@ -84,8 +111,12 @@ impl ElevatorQueue {
     }
 
     /// The contexts, to create one.
-    pub fn contexts_mut(&mut self) -> &mut Contexts {
-        &mut self.contexts
+    pub fn contexts_mut(&mut self) -> ContextsMut<'_> {
+        ContextsMut {
+            contexts: &mut self.contexts,
+            groups: &mut self.groups,
+            places: &mut self.context_places,
+        }
     }
 
     /// The groups.
@@ -96,9 +127,7 @@ impl ElevatorQueue {
     /// The groups, to create one or change its weight.
     pub fn groups_mut(&mut self) -> &mut Groups {
         if !self.grouped && self.groups.slots() > 1 {
-            self.grouped = true;
-            self.is_watched = true;
-            self.count_root();
+            self.start_grouping();
         }
         &mut self.groups
     }
@@ -139,35 +168,62 @@ impl ElevatorQueue {
     }
 
     #[inline]
-    pub(super) fn split(&mut self, now: u64) -> (&mut dyn Elevator, Env<'_>) {
+    pub(super) fn split(&mut self, now: u64) -> (&mut AnyElevator, Env<'_>) {
         let env = Env {
             now,
             requests: &self.requests,
             contexts: &self.contexts,
-            groups: &mut self.groups,
+            rounds: Rounds::new(&mut self.groups),
             device: &self.device,
             dispatch: &mut self.list,
         };
-        (&mut *self.elevator, env)
+        (&mut self.elevator, env)
     }
 
     /// Is it the turn keeper who says which group's queue to ask?
     #[inline]
-    fn in_turns(&self) -> bool {
+    pub(super) fn in_turns(&self) -> bool {
         self.grouped && self.grouping == Grouping::Queues
     }
 
-    /// Take a slot for `request` and count it for its context; `None` when all slots are taken.
+    // ---- slots ----
+
+    /// Take a slot for `request` and count it for its context and its group; `None` when all slots are taken. Who pays for it
+    /// is found here.
     #[inline]
     pub fn take(&mut self, request: Request) -> Option<RequestId> {
         let (rq, slot) = self.requests.take_slot()?;
-        let context = self.contexts.hold(request.context);
-        let mut group = request.group;
-        if group != GroupId::ROOT {
-            group = self.groups.hold(group);
+        *slot = request;
+        slot.state = RequestState::Held;
+        slot.context = self.contexts.hold(request.context);
+        slot.payer = slot.group;
+        if slot.group != GroupId::ROOT || self.waits.any() {
+            self.find_payer(rq);
         }
-        *slot = Request { state: RequestState::Held, context, group, ..request };
         Some(rq)
+    }
+
+    /// Whose the request counts for, and who pays.
+    fn find_payer(&mut self, rq: RequestId) {
+        let Request { context, group: named, .. } = self.requests[rq];
+        let group = self.groups.hold(named);
+        if self.contexts.is_shared(context) && context != ContextId::OVERFLOW {
+            let epoch = self.groups.epoch(self.contexts[context].group);
+            self.contexts.renew_shared(context, epoch);
+        }
+        if group != named && self.contexts[context].group == named && !self.contexts.is_shared(context) {
+            // Its group is gone: from now on the task is the heir's.
+            self.change_group(context, group);
+        }
+        let mut payer = group;
+        if self.waits.any() {
+            payer = self.waits.payer(&self.contexts, &self.groups, context, group);
+            if payer != group {
+                payer = self.groups.hold(payer);
+            }
+        }
+        let slot = &mut self.requests[rq];
+        (slot.group, slot.payer) = (group, payer);
     }
 
     /// Give the slot of a request that is neither queued nor issued back.
@@ -175,12 +231,34 @@ impl ElevatorQueue {
     pub fn release(&mut self, rq: RequestId) {
         debug_assert!(self.requests[rq].state == RequestState::Held, "released while queued or issued");
         let request = &self.requests[rq];
-        self.contexts.drop_hold(request.context);
-        if request.group != GroupId::ROOT {
-            self.groups.drop_hold(request.group);
+        let (group, payer) = (request.group, request.payer);
+        if let Some(home) = self.contexts.drop_hold(request.context) {
+            self.context_freed(home);
+        }
+        if group != GroupId::ROOT || payer != GroupId::ROOT {
+            self.groups.drop_hold(group);
+            if payer != group {
+                self.groups.drop_hold(payer);
+            }
         }
         self.requests.release(rq);
     }
+
+    /// Somebody who held `context` holds it no more.
+    pub(crate) fn drop_context(&mut self, context: ContextId) {
+        if let Some(home) = self.contexts.drop_hold(context) {
+            self.context_freed(home);
+        }
+    }
+
+    /// A context of `home` left its slot.
+    #[cold]
+    fn context_freed(&mut self, home: GroupId) {
+        self.context_places.give_back(&self.groups, home);
+        self.groups.drop_hold(home);
+    }
+
+    // ---- in ----
 
     /// Hand a held request to the elevator.
     #[inline]
@@ -189,9 +267,20 @@ impl ElevatorQueue {
         let request = &mut self.requests[rq];
         debug_assert!(request.state == RequestState::Held);
         request.state = RequestState::Sorted;
-        request.queue.generation = generation;
-        request.queue.fixed = false;
+        request.generation = generation;
+        request.queue.standing = Standing::Sortable;
         self.queued += 1;
+        if !self.grouped
+            && let Some((line, links)) = self.elevator.line()
+        {
+            return line.push_back(links, rq);
+        }
+        self.file(rq, now);
+    }
+
+    /// The elevator gets `rq`.
+    #[inline(never)]
+    fn file(&mut self, rq: RequestId, now: u64) {
         if self.grouped {
             self.group_arrival(rq, now);
         }
@@ -212,33 +301,43 @@ impl ElevatorQueue {
     fn mark_all_listed(&mut self) {
         self.list.forget_placed();
         for rq in self.list.iter() {
-            let request = &mut self.requests[rq];
-            let state = core::mem::replace(&mut request.state, RequestState::Listed);
-            if self.grouped && state == RequestState::Sorted {
-                by_group::left(&mut self.groups, &mut self.turns, self.grouping, request);
+            self.requests[rq].state = RequestState::Listed;
+        }
+    }
+
+    /// Put a held request before all others of its group, around the elevator: it goes when it is their turn. (cfq, which
+    /// takes turns itself, files it as any other.) Without groups: before all others.
+    pub fn insert_head(&mut self, rq: RequestId, now: u64) {
+        if !self.grouped {
+            self.go_around(rq);
+            return self.list.push_front(rq);
+        }
+        match self.grouping {
+            Grouping::Queues => {
+                self.go_around(rq);
+                self.group_arrival(rq, now);
+                self.push_head(rq);
+            }
+            Grouping::Own => self.insert(rq, now),
+            Grouping::Blind => {
+                self.go_around(rq);
+                self.group_arrival(rq, now);
+                self.list.push_front(rq);
             }
         }
     }
 
-    /// What the elevator says, of the group whose turn it is.
-    #[inline]
-    fn ask(&mut self, now: u64) -> Dispatch {
-        if self.in_turns() {
-            return self.ask_in_turn(now);
-        }
-        let (elevator, mut env) = self.split(now);
-        elevator.dispatch(&mut env)
+    pub(super) fn push_head(&mut self, rq: RequestId) {
+        let payer = self.requests[rq].payer;
+        self.list.push_front_of(&mut self.heads[payer.index()], rq);
     }
 
-    /// Put a held request at the head of the dispatch list, around the elevator.
-    pub fn insert_head(&mut self, rq: RequestId) {
-        self.go_around(rq);
-        self.list.push_front(rq);
-    }
-
-    /// Put a held request at the tail of the dispatch list, around the elevator.
+    /// Put a held request at the tail of the dispatch list, around the elevator: for a queue without groups.
     pub fn insert_tail(&mut self, rq: RequestId) {
         self.go_around(rq);
+        if self.grouped {
+            self.groups.arrived(self.requests[rq].payer);
+        }
         self.list.push_back(rq);
     }
 
@@ -247,9 +346,21 @@ impl ElevatorQueue {
         let request = &mut self.requests[rq];
         debug_assert!(request.state == RequestState::Held);
         request.state = RequestState::Listed;
-        request.queue.generation = 0;
-        request.queue.fixed = true;
+        request.generation = 0;
+        request.queue.standing = Standing::Fixed;
         self.queued += 1;
+    }
+
+    // ---- out ----
+
+    /// What the elevator says, of the group whose turn it is.
+    #[inline]
+    fn ask(&mut self, now: u64) -> Dispatch {
+        if self.in_turns() {
+            return self.ask_in_turn(now);
+        }
+        let (elevator, mut env) = self.split(now);
+        elevator.dispatch(&mut env, GroupId::ROOT)
     }
 
     /// Which request would go next? `Issue` names the head of the dispatch list, asking the elevator to fill it when it is
@@ -263,13 +374,16 @@ impl ElevatorQueue {
                     self.list.place(&self.requests, rq, placement);
                 }
                 // A request may have reached the list around the answer; then that one goes.
-                answer if self.list.is_empty() => return answer,
+                answer if self.list.is_empty() => return self.waiting(answer),
                 _ => {}
             }
         }
         self.mark_listed();
-        let Some(rq) = self.list.front() else { return Dispatch::Empty };
-        self.requests[rq].queue.fixed = true;
+        let Some(rq) = self.list.front() else { return self.waiting(Dispatch::Empty) };
+        let standing = &mut self.requests[rq].queue.standing;
+        if *standing == Standing::Sortable {
+            *standing = Standing::Fixed;
+        }
         Dispatch::Issue(rq)
     }
 
@@ -287,8 +401,8 @@ impl ElevatorQueue {
         let request = &mut self.requests[rq];
         request.state = RequestState::Issued;
         request.issued_ns = now;
-        request.queue.requeued = false;
-        let (sync, generation) = (request.is_sync(), request.queue.generation);
+        request.queue.standing = Standing::Fixed;
+        let (sync, generation) = (request.is_sync(), request.generation);
         self.device.in_flight[usize::from(sync)] += 1;
         self.queued -= 1;
         if self.is_watched {
@@ -302,12 +416,22 @@ impl ElevatorQueue {
         }
     }
 
-    /// Take the head of the dispatch list off without issuing it (a barrier waiting for the device to run dry): it is held.
-    pub(crate) fn take_aside(&mut self) {
-        if let Some(rq) = self.list.pop_front(&self.requests) {
-            self.requests[rq].state = RequestState::Held;
-            self.queued -= 1;
+    /// Take the head of the dispatch list off without issuing it (a barrier waiting for the device to run dry, or who needs a
+    /// flush first): it is held, and no elevator knows of it any more.
+    pub(crate) fn take_aside(&mut self, now: u64) {
+        let Some(rq) = self.list.pop_front(&self.requests) else { return };
+        self.queued -= 1;
+        if self.grouped {
+            self.group_withdrawal(rq);
         }
+        if self.watches_device && self.requests[rq].generation == self.generation {
+            // It gave the request up for the device, and is told that it is done: of others' time it took none.
+            let (elevator, mut env) = self.split(now);
+            elevator.issued(&mut env, rq);
+            elevator.completed(&mut env, rq);
+        }
+        let request = &mut self.requests[rq];
+        (request.state, request.generation) = (RequestState::Held, 0);
     }
 
     /// The head of the dispatch list, without asking the elevator for one.
@@ -318,7 +442,7 @@ impl ElevatorQueue {
 
     /// Is the next request one that the device gave back?
     pub(crate) fn head_is_requeued(&self) -> bool {
-        self.list.front().is_some_and(|rq| self.requests[rq].queue.requeued)
+        self.list.front().is_some_and(|rq| self.requests[rq].queue.standing == Standing::Requeued)
     }
 
     /// Next request for the device, or why there is none: as [`ElevatorQueue::peek`] and [`ElevatorQueue::issue`].
@@ -330,32 +454,66 @@ impl ElevatorQueue {
         if self.grouped {
             return self.dispatch_grouped(now);
         }
+        if let Some((line, links)) = self.elevator.line() {
+            return match line.pop_front(links) {
+                Some(rq) => self.issue_past_list(rq, now),
+                None => self.waiting(Dispatch::Empty),
+            };
+        }
+        self.dispatch_filed(now)
+    }
+
+    /// What the elevator says, without groups.
+    #[inline(never)]
+    fn dispatch_filed(&mut self, now: u64) -> Dispatch {
         let (elevator, mut env) = self.split(now);
-        let answer = elevator.dispatch(&mut env);
+        let answer = elevator.dispatch(&mut env, GroupId::ROOT);
         if !self.list.is_empty() {
             return self.dispatch_around(answer, now);
         }
-        // The common case: filed on an empty list it would be the next to leave it.
-        if let Dispatch::Issue(rq) = answer {
-            self.list.pass(&self.requests[rq]);
-            self.start(rq, now);
+        match answer {
+            Dispatch::Issue(rq) => self.issue_past_list(rq, now),
+            answer => self.waiting(answer),
         }
-        answer
+    }
+
+    /// The common case: filed on an empty list `rq` would be the next to leave it.
+    #[inline(always)]
+    fn issue_past_list(&mut self, rq: RequestId, now: u64) -> Dispatch {
+        self.list.pass(&self.requests[rq]);
+        self.start(rq, now);
+        Dispatch::Issue(rq)
     }
 
     /// As above, of the group whose turn it is.
-    #[cold]
     fn dispatch_grouped(&mut self, now: u64) -> Dispatch {
         let answer = self.ask(now);
         if !self.list.is_empty() {
             return self.dispatch_around(answer, now);
         }
-        if let Dispatch::Issue(rq) = answer {
-            self.group_departure(rq);
-            self.list.pass(&self.requests[rq]);
-            self.start(rq, now);
+        match answer {
+            Dispatch::Issue(rq) => self.issue_past_list(rq, now),
+            answer => self.waiting(answer),
+        }
+    }
+
+    /// Next requests for the device, at most `most` of them, through `out`; answers with why there are no more, or with the
+    /// last of them.
+    pub fn dispatch_many(&mut self, now: u64, most: usize, mut out: impl FnMut(RequestId)) -> Dispatch {
+        let mut answer = Dispatch::Empty;
+        for _ in 0..most {
+            answer = self.dispatch(now);
+            let Dispatch::Issue(rq) = answer else { break };
+            out(rq);
         }
         answer
+    }
+
+    /// Nothing to give: is there something to wait for?
+    #[inline]
+    fn waiting(&self, answer: Dispatch) -> Dispatch {
+        let busy = self.device.in_flight != [0; 2];
+        if answer == Dispatch::Empty && self.queued > 0 && busy { Dispatch::Busy } else { answer }
     }
 
     /// A request reached the dispatch list around the elevator's `answer`: then that one goes.
@@ -375,33 +533,93 @@ impl ElevatorQueue {
         self.issue(now).map_or(Dispatch::Empty, Dispatch::Issue)
     }
 
+    // ---- back ----
+
     /// The device is done with `rq`. The slot stays taken (state `Held`) until [`ElevatorQueue::release`].
     #[inline(always)] // as `dispatch`
     pub fn complete(&mut self, rq: RequestId, now: u64) {
-        let request = &mut self.requests[rq];
-        debug_assert!(request.state == RequestState::Issued, "completed but not issued");
-        request.state = RequestState::Held;
-        let (sync, generation) = (request.is_sync(), request.queue.generation);
-        self.device.in_flight[usize::from(sync)] -= 1;
+        self.finish(rq, Status::Done, now);
+    }
+
+    /// The device is done with `rq`, and says how.
+    pub fn complete_as(&mut self, rq: RequestId, status: Status, now: u64) {
+        self.finish(rq, status, now);
+    }
+
+    #[inline(always)]
+    fn finish(&mut self, rq: RequestId, status: Status, now: u64) {
+        self.end_flight(rq, status);
         if self.is_watched {
             if self.grouped {
                 self.group_completion(rq, now);
             }
-            if self.watches_device && generation == self.generation {
-                let (elevator, mut env) = self.split(now);
-                elevator.completed(&mut env, rq);
-            }
+            self.tell_completed(rq, now);
         }
     }
 
-    /// The device gave `rq` back unserved: it goes to the head of the dispatch list.
+    /// The device is done with `rq`, which all of `waiters` wanted, `count` of them: who pays for them shares what it cost.
+    pub(crate) fn complete_shared(
+        &mut self,
+        rq: RequestId,
+        (waiters, links): (&List<RequestId>, &ListLinks<RequestId>),
+        count: u32,
+        now: u64,
+    ) {
+        self.end_flight(rq, Status::Done);
+        let payers = waiters.iter(links).map(|waiter| self.requests[waiter].payer);
+        self.groups.completed_for(&self.requests[rq], payers, count, now);
+        self.group_answered(rq, now);
+        self.tell_completed(rq, now);
+    }
+
+    /// Are requests counted by group?
+    #[inline]
+    pub(crate) fn is_grouped(&self) -> bool {
+        self.grouped
+    }
+
+    #[inline(always)]
+    fn end_flight(&mut self, rq: RequestId, status: Status) {
+        let request = &mut self.requests[rq];
+        debug_assert!(request.state == RequestState::Issued, "completed but not issued");
+        request.state = RequestState::Held;
+        request.status = status;
+        let sync = request.is_sync();
+        self.device.in_flight[usize::from(sync)] -= 1;
+    }
+
+    #[inline(always)]
+    fn tell_completed(&mut self, rq: RequestId, now: u64) {
+        if self.watches_device && self.requests[rq].generation == self.generation {
+            let (elevator, mut env) = self.split(now);
+            elevator.completed(&mut env, rq);
+        }
+    }
+
+    /// The device gave `rq` back unserved: it goes again before all others (of its group, where there are groups).
     pub fn requeue(&mut self, rq: RequestId, now: u64) {
+        self.give_back(rq, now);
+        self.requests[rq].state = RequestState::Listed;
+        if self.in_turns() {
+            self.push_head(rq);
+        } else {
+            self.list.push_front(rq);
+        }
+    }
+
+    /// The same, before all others of whatever group: a barrier waits for it.
+    pub(crate) fn requeue_first(&mut self, rq: RequestId, now: u64) {
+        self.give_back(rq, now);
+        self.requests[rq].state = RequestState::Listed;
+        self.list.push_front(rq);
+    }
+
+    /// `rq` is with the device no more, and counts as queued.
+    fn give_back(&mut self, rq: RequestId, now: u64) {
         let request = &mut self.requests[rq];
         debug_assert!(request.state == RequestState::Issued, "requeued but not issued");
-        request.state = RequestState::Listed;
-        request.queue.requeued = true;
-        request.queue.fixed = true;
-        let (sync, generation) = (request.is_sync(), request.queue.generation);
+        request.queue.standing = Standing::Requeued;
+        let (sync, generation) = (request.is_sync(), request.generation);
         self.device.in_flight[usize::from(sync)] -= 1;
         self.queued += 1;
         if self.grouped {
@@ -411,8 +629,31 @@ impl ElevatorQueue {
             let (elevator, mut env) = self.split(now);
             elevator.requeued(&mut env, rq);
         }
-        self.list.push_front(rq);
     }
+
+    /// Forget a request that is queued: its client is gone. It is held afterwards. `false` if it is past that.
+    pub fn cancel(&mut self, rq: RequestId, now: u64) -> bool {
+        let Request { state, payer, generation, .. } = self.requests[rq];
+        match state {
+            RequestState::Sorted if generation == self.generation => {
+                let (elevator, mut env) = self.split(now);
+                elevator.remove(&mut env, rq);
+            }
+            // Around the elevator, which has never heard of it.
+            RequestState::Listed if generation == 0 && self.in_turns() => {
+                self.list.remove_from(&mut self.heads[payer.index()], rq);
+            }
+            _ => return false,
+        }
+        self.requests[rq].state = RequestState::Held;
+        self.queued -= 1;
+        if self.grouped {
+            self.group_withdrawal(rq);
+        }
+        true
+    }
+
+    // ---- the elevator changes ----
 
     /// Move everything the elevator holds to the dispatch list, whatever its policy (2.6-era barrier, elevator switch).
     pub fn drain(&mut self, now: u64) {
@@ -426,20 +667,42 @@ impl ElevatorQueue {
         debug_assert!(self.elevator.is_empty(), "drained, yet not empty");
     }
 
-    /// Change the elevator with requests queued and in flight. Queued requests go to the dispatch list; the old elevator is
-    /// handed back, to be dropped where memory may be freed. The new one hears only of requests inserted from now on.
-    pub fn switch(&mut self, elevator: Box<dyn Elevator>, now: u64) -> Box<dyn Elevator> {
-        self.drain(now);
+    /// Change the elevator with requests queued and in flight; the old one is handed back, to be dropped where memory may be
+    /// freed. Without groups queued requests go to the device in the old one's order, and the new one hears only of requests
+    /// inserted from now on; with groups they go over to the new one, so that everybody's turn still comes when it is due.
+    /// O(queued): a host that cannot afford that lets the queue run dry first, as the kernel does.
+    pub fn switch(&mut self, elevator: impl Into<AnyElevator>, now: u64) -> AnyElevator {
+        let elevator = elevator.into();
         if self.grouped {
-            self.turns.end_turn(&mut self.groups, now);
-            self.groups.all_idle();
-            self.turns.start(0, self.device.in_flight_total());
+            return self.switch_grouped(elevator, now);
         }
+        self.drain(now);
+        self.attach(elevator)
+    }
+
+    pub(super) fn attach(&mut self, elevator: AnyElevator) -> AnyElevator {
         self.grouping = elevator.grouping();
-        self.generation += 1;
+        self.generation = self.generation.checked_add(1).unwrap_or(1);
         self.watches_device = elevator.watches_device();
         self.is_watched = self.watches_device || self.grouped;
         core::mem::replace(&mut self.elevator, elevator)
+    }
+
+    // ---- merging ----
+
+    pub(super) fn list_and_heads(&mut self) -> (&mut DispatchList, &mut Vec<List<RequestId>>) {
+        (&mut self.list, &mut self.heads)
+    }
+
+    /// One request less is queued; it comes again at once.
+    pub(super) fn uncount(&mut self) {
+        self.queued -= 1;
+    }
+
+    fn start_grouping(&mut self) {
+        self.grouped = true;
+        self.is_watched = true;
+        self.count_root();
     }
 
     /// See [`Elevator::find_front`].
@@ -452,8 +715,13 @@ impl ElevatorQueue {
     /// Would a request made of `bio` be of `rq`'s group?
     #[inline]
     pub(super) fn is_of_group(&self, rq: RequestId, bio: &Bio) -> bool {
-        let group = || self.groups.known(bio.group.unwrap_or(self.contexts[bio.context].group));
-        !self.grouped || self.requests[rq].group == group()
+        if !self.grouped {
+            return true;
+        }
+        let group = self.groups.known(bio.group.unwrap_or(self.contexts[bio.context].group));
+        let request = &self.requests[rq];
+        // What is sent for others' sake is theirs alone.
+        request.group == group && request.payer == group
     }
 
     /// See [`Elevator::allow_merge`]. Nothing joins a request of another group, which would pay for it.
@@ -482,7 +750,7 @@ impl ElevatorQueue {
         let (elevator, mut env) = self.split(now);
         elevator.absorbed(&mut env, rq, gone);
         if self.grouped {
-            self.group_departure(gone);
+            self.group_withdrawal(gone);
             self.group_merge(rq);
         }
         self.requests[gone].state = RequestState::Held;
@@ -511,12 +779,15 @@ impl ElevatorQueue {
 
     /// The context's task is gone. What it has queued is still served.
     pub fn context_exit(&mut self, context: ContextId, now: u64) {
-        if context == ContextId::OVERFLOW || !self.contexts.is_alive(context) {
+        if self.contexts.is_shared(context) || !self.contexts.is_alive(context) {
             return;
         }
+        self.waits.leave(&self.contexts, context);
         let (elevator, mut env) = self.split(now);
         elevator.context_exit(&mut env, context);
-        self.contexts.exit(context);
+        if let Some(home) = self.contexts.exit(context) {
+            self.context_freed(home);
+        }
     }
 
     /// Change a context's priority (`ioprio_set`).
@@ -532,29 +803,50 @@ impl ElevatorQueue {
     /// Put a context into another group. What it has queued or in the device stays with the old one.
     pub fn move_context(&mut self, context: ContextId, group: GroupId, now: u64) {
         let group = self.groups.known(group);
-        if self.contexts.is_alive(context) && self.contexts[context].group != group {
-            self.contexts[context].group = group;
+        if self.contexts.is_alive(context)
+            && !self.contexts.is_shared(context)
+            && self.contexts[context].group != group
+        {
+            self.change_group(context, group);
             let (elevator, mut env) = self.split(now);
             elevator.context_moved(&mut env, context);
         }
     }
 
-    /// Remove a group: its contexts and child groups become its parent's; what it has queued or in the device is served as
-    /// its own.
+    #[cold]
+    fn change_group(&mut self, context: ContextId, group: GroupId) {
+        self.groups.hold(group);
+        self.context_places.take(&self.groups, group);
+        let old = core::mem::replace(&mut self.contexts[context].group, group);
+        self.context_freed(old);
+    }
+
+    /// Remove a group: it takes no new I/O, which goes to the nearest ancestor left, and so do its contexts with their next
+    /// request; its child groups keep their place. What it has queued or in the device is served as its own.
     ///
     /// # Errors
     /// [`GroupError::Root`], [`GroupError::Unknown`].
-    pub fn remove_group(&mut self, group: GroupId, now: u64) -> Result<(), GroupError> {
-        let parent = self.groups.remove(group)?;
-        for index in 0..self.contexts.slots() {
-            let context = ContextId::from_index(index);
-            if self.contexts[context].group == group {
-                self.contexts[context].group = parent;
-                let (elevator, mut env) = self.split(now);
-                elevator.context_moved(&mut env, context);
-            }
+    pub fn remove_group(&mut self, group: GroupId) -> Result<(), GroupError> {
+        self.groups.remove(group)
+    }
+
+    // ---- waiting for each other ----
+
+    /// `from` waits for the I/O of `whom` from now on: what `whom` sends until the wait ends is served for the most entitled
+    /// of those who wait for it, whose group pays. `None` if that cannot be said (the same context, or a shared one). A context
+    /// waits for one other at a time: an earlier wait of `from` ends.
+    pub fn wait_begin(&mut self, from: ContextId, whom: ContextId) -> Option<WaitToken> {
+        let (from, whom) = (self.contexts.known(from), self.contexts.known(whom));
+        if self.contexts.is_shared(whom) && whom != ContextId::OVERFLOW {
+            let epoch = self.groups.epoch(self.contexts[whom].group);
+            self.contexts.renew_unused(whom, epoch);
         }
-        Ok(())
+        self.waits.begin(&self.contexts, from, whom)
+    }
+
+    /// A wait is over. It also ends with either context.
+    pub fn wait_end(&mut self, token: WaitToken) {
+        self.waits.end(&self.contexts, token);
     }
 
     /// See [`Elevator::yield_to`].

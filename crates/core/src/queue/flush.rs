@@ -2,17 +2,32 @@
 //!
 //! One flush command is in the device at a time. Who needs one while it runs gathers, and all of them share the next one.
 //!
+//! **With groups** nothing goes before everybody else's turn. A request that needs a flush waits in its group's queue, before
+//! the others of its group; when it is that group's turn the flush command goes out, for all that need one, and those share what
+//! it costs. The data step waits for its group's turn again. (Without groups both go at once, as in the kernel.)
+//!
 //! Source: Linux 6.12 `block/blk-flush.c`.
 
-use super::ordering::{Ordering, Plan};
+use super::ordering::{self, Ordering, Plan};
 use super::{NO_POOL, RequestQueue};
 use crate::SECOND;
 use crate::collections::{List, ListLinks};
 use crate::elevator::Dispatch;
+use crate::group::GroupId;
 use crate::request::{Flags, Op, QueueData, Request, RequestId};
 
 /// A flush with waiters goes out after this long even if data writes of other sequences are in the device.
 const PENDING_TIMEOUT_NS: u64 = 5 * SECOND;
+
+/// What goes instead of a request that needs a flush first.
+pub(super) enum Instead {
+    /// It needs none.
+    No,
+    /// The flush command.
+    Now(Dispatch),
+    /// The next flush command, once the one in the device is done.
+    Later,
+}
 
 /// All flush sequences of a queue.
 #[derive(Debug)]
@@ -27,6 +42,8 @@ pub(super) struct FlushMachine {
     /// Data writes of sequences between insertion and completion.
     data_in_flight: u32,
     pending_since_ns: u64,
+    /// With groups: somebody's turn to flush came while a command was in the device; the next one goes at once.
+    granted: Option<GroupId>,
 }
 
 impl FlushMachine {
@@ -38,6 +55,7 @@ impl FlushMachine {
             command: None,
             data_in_flight: 0,
             pending_since_ns: 0,
+            granted: None,
         }
     }
 
@@ -47,6 +65,18 @@ impl FlushMachine {
             self.pending_since_ns = now;
         }
         self.pending.push_back(&mut self.links, rq);
+    }
+
+    /// Does anybody wait for a flush?
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        !self.pending.is_empty() || self.granted.is_some()
+    }
+
+    /// Is a flush command in the device?
+    #[inline]
+    pub(super) fn is_running(&self) -> bool {
+        self.command.is_some()
     }
 
     /// Is it time for a flush command?
@@ -90,12 +120,19 @@ impl FlushMachine {
     /// `answer`, but not waiting longer than the waiters for a flush may.
     #[inline]
     pub(super) fn limit(&self, answer: Dispatch) -> Dispatch {
-        if self.command.is_some() || self.pending.is_empty() {
+        if self.command.is_some() {
+            return if answer == Dispatch::Empty && !self.pending.is_empty() {
+                Dispatch::Busy
+            } else {
+                answer
+            };
+        }
+        if self.pending.is_empty() {
             return answer;
         }
         let timeout = self.pending_since_ns + PENDING_TIMEOUT_NS;
         match answer {
-            Dispatch::Empty => Dispatch::Idle { until: timeout },
+            Dispatch::Empty | Dispatch::Busy => Dispatch::Idle { until: timeout },
             Dispatch::Idle { until } => Dispatch::Idle { until: until.min(timeout) },
             issue => issue,
         }
@@ -103,11 +140,17 @@ impl FlushMachine {
 }
 
 impl RequestQueue {
-    /// A flush command of the queue's own.
+    /// A flush command of the queue's own, of the root's.
     pub(super) fn own_flush(&mut self, now: u64) -> Option<RequestId> {
+        self.own_flush_of(GroupId::ROOT, now)
+    }
+
+    /// The same, of `group`.
+    pub(super) fn own_flush_of(&mut self, group: GroupId, now: u64) -> Option<RequestId> {
         self.lower.take(Request {
             op: Op::Flush,
             start_ns: now,
+            group,
             queue: QueueData { pool: NO_POOL, ..Request::EMPTY.queue },
             ..Request::EMPTY
         })
@@ -125,8 +168,7 @@ impl RequestQueue {
         }
         request.flags.insert(Flags::NOMERGE);
         if plan.pre_flush {
-            self.flushes.wait_for_flush(rq, now);
-            self.kick_flush(now);
+            self.need_flush(rq, now);
         } else {
             self.flushes.data_started();
         }
@@ -138,12 +180,12 @@ impl RequestQueue {
         if self.flushes.finished(rq) {
             self.release(rq);
             while let Some(served) = self.flushes.pop_served() {
-                self.flushed(served, done);
+                self.flushed(served, now, done);
             }
         } else {
             self.flushes.data_finished();
             match Plan::from_byte(self.requests()[rq].queue.sequence) {
-                Some(plan) if plan.post_flush => self.flushes.wait_for_flush(rq, now),
+                Some(plan) if plan.post_flush => self.need_flush(rq, now),
                 _ => self.finish(rq, done),
             }
         }
@@ -151,26 +193,106 @@ impl RequestQueue {
     }
 
     /// The flush `rq` waited for is done: its data goes now, ahead of everything; or that was the last step.
-    fn flushed(&mut self, rq: RequestId, done: &mut impl FnMut(u64)) {
+    fn flushed(&mut self, rq: RequestId, now: u64, done: &mut impl FnMut(u64)) {
         let queue = &mut self.lower.requests_mut()[rq].queue;
         match Plan::from_byte(queue.sequence) {
             Some(plan) if plan.pre_flush && plan.data => {
                 queue.sequence = Plan { pre_flush: false, ..plan }.to_byte();
                 self.flushes.data_started();
-                self.lower.insert_head(rq);
+                self.lower.insert_head(rq, now);
             }
             _ => self.finish(rq, done),
         }
     }
 
+    /// `rq` needs the device's cache flushed before it goes on.
+    fn need_flush(&mut self, rq: RequestId, now: u64) {
+        self.flushes.wait_for_flush(rq, now);
+        let sequence = &mut self.lower.requests_mut()[rq].queue.sequence;
+        *sequence = ordering::without_flush(*sequence);
+        if self.lower.is_grouped() {
+            self.lower.insert_head(rq, now);
+        } else {
+            self.kick_flush(now);
+        }
+    }
+
+    /// With groups: `rq` is next for the device. Does it wait for a flush? Then it is taken aside, and the command goes instead,
+    /// for all who need one; while another is in the device, right behind that.
+    pub(super) fn flush_instead(&mut self, rq: RequestId, now: u64) -> Instead {
+        if !ordering::needs_flush(self.requests()[rq].queue.sequence) {
+            return Instead::No;
+        }
+        let payer = self.requests()[rq].payer;
+        self.lower.take_aside(now);
+        if self.flushes.command.is_some() {
+            self.flushes.granted = self.flushes.granted.or(Some(payer));
+            return Instead::Later;
+        }
+        Instead::Now(self.start_flush_of(payer, now))
+    }
+
+    /// The flush command goes to the device, in the turn of `group`, for everybody who waits.
+    pub(super) fn start_flush_of(&mut self, group: GroupId, now: u64) -> Dispatch {
+        let Some(command) = self.own_flush_of(group, now) else {
+            self.flushes.granted = Some(group);
+            return Dispatch::Busy;
+        };
+        self.flushes.started(command);
+        let mut waiter = self.flushes.running.front();
+        while let Some(rq) = waiter {
+            waiter = self.flushes.running.next(&self.flushes.links, rq);
+            let sequence = &mut self.lower.requests_mut()[rq].queue.sequence;
+            *sequence = ordering::with_flush(*sequence);
+            // Those whose turn has not come need it no more.
+            self.lower.cancel(rq, now);
+        }
+        self.lower.issue_again(command, now);
+        Dispatch::Issue(command)
+    }
+
+    /// The queue gets groups: those that wait for a flush take their place in their group's queue.
+    pub(super) fn file_pending_flushes(&mut self) {
+        let now = self.flushes.pending_since_ns;
+        let mut waiter = self.flushes.pending.front();
+        while let Some(rq) = waiter {
+            waiter = self.flushes.pending.next(&self.flushes.links, rq);
+            let sequence = &mut self.lower.requests_mut()[rq].queue.sequence;
+            *sequence = ordering::without_flush(*sequence);
+            self.lower.insert_head(rq, now);
+        }
+    }
+
+    /// A flush whose turn came while another was in the device.
+    #[inline]
+    pub(super) fn granted_flush(&mut self, now: u64) -> Option<Dispatch> {
+        if self.flushes.granted.is_none() || self.flushes.command.is_some() {
+            return None;
+        }
+        let group = self.flushes.granted.take()?;
+        (!self.flushes.pending.is_empty()).then(|| self.start_flush_of(group, now))
+    }
+
+    /// With groups: if `rq` is the flush command it is done, and those it was for share its cost. `false`: it is another request.
+    pub(super) fn flush_is_done(&mut self, rq: RequestId, now: u64) -> bool {
+        if self.flushes.command != Some(rq) || !self.lower.is_grouped() {
+            return false;
+        }
+        let RequestQueue { lower, flushes, .. } = self;
+        let count = flushes.running.len() as u32;
+        lower.complete_shared(rq, (&flushes.running, &flushes.links), count, now);
+        true
+    }
+
     /// Start a flush command if somebody waits for one and none is under way.
     #[inline]
     pub(super) fn kick_flush(&mut self, now: u64) {
-        if self.flushes.wants_flush(now)
+        if !self.lower.is_grouped()
+            && self.flushes.wants_flush(now)
             && let Some(rq) = self.own_flush(now)
         {
             self.flushes.started(rq);
-            self.lower.insert_head(rq);
+            self.lower.insert_head(rq, now);
         }
     }
 }

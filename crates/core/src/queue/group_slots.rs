@@ -4,13 +4,14 @@
 //! `nr_group_requests` each ([`crate::group::TUNABLES`]); `nr_requests` remains the ceiling for the device. (With
 //! [`Admission::Tags`](super::Admission) a group's limit is for both classes together.)
 //!
-//! Two things can be short, so there are two kinds of waiters. Who is refused for his group's sake is woken when a request
-//! of the group is done. Who is refused for the device's sake is woken when any is; the groups that wait for that take
-//! turns, or those who have most requests would get most of the slots that become free.
+//! Two things can be short, so there are two kinds of waiters. A task refused because its group has its part is woken when a
+//! request of the group is done. A task refused because the device has no slot left, or no more for its subtree of groups
+//! ([`crate::group::Places`]), is woken when any request is done; groups that wait for that take turns, or those with most
+//! requests would get most of the slots that become free.
 //!
-//! Nobody waits for ever: whoever is refused for his group's sake has a group with requests, each of which wakes one of its
-//! waiters, and the last one all of them (some may belong to another group by now, and so free no slot of this one). Likewise
-//! for the device.
+//! Nobody waits for ever: a group, or subtree, that has its part has requests, each of which wakes one of its waiters when it is
+//! done, and the last one all of them (some may belong to another group by now, and so free no slot of this one). Likewise for
+//! the device.
 //!
 //! Source: the IO controller's version 9 (20/23, per-group request descriptors), as described in `docs/sources.md`.
 
@@ -18,7 +19,10 @@ use alloc::vec::Vec;
 
 use super::admission::{Pool, Refused, relieved};
 use crate::collections::{Id, List, ListLinks};
-use crate::group::GroupId;
+use crate::group::{Claim, GroupId};
+
+/// Groups that are asked at a time for one that may have a slot; the next time others are.
+const ASKED_MAX: usize = 32;
 
 /// One group's part.
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,10 +93,28 @@ impl GroupSlots {
         }
     }
 
-    /// The device has a slot more for `class`: the next group's turn.
-    pub(super) fn admit(&mut self, class: usize) {
+    /// The device has a slot more for `class`: the turn of the next group that may have it, those of subtrees that have few
+    /// first. One that may not has others, and is asked again when one of those is given back.
+    pub(super) fn admit(&mut self, class: usize, claim: &dyn Fn(GroupId) -> Claim) {
         let links = &mut self.queue_links[class];
-        let Some(group) = self.queues[class].pop_front(links) else { return };
+        let (mut found, mut in_line) = (None, false);
+        for _ in 0..ASKED_MAX.min(self.queues[class].len()) {
+            let Some(group) = self.queues[class].pop_front(links) else { break };
+            let may = claim(group);
+            if may == Claim::First {
+                (found, in_line) = (Some(group), false);
+                break;
+            }
+            self.queues[class].push_back(links, group);
+            if may == Claim::InTurn && found.is_none() {
+                (found, in_line) = (Some(group), true);
+            }
+        }
+        let Some(group) = found else { return };
+        if in_line {
+            self.queues[class].remove(links, group);
+        }
+        let links = &mut self.queue_links[class];
         let outside = &mut self.shares[group.index()].outside[class];
         *outside -= 1;
         if *outside > 0 {
@@ -102,13 +124,13 @@ impl GroupSlots {
     }
 
     /// A waiter of `group` was woken and did not need the slot.
-    pub(super) fn pass_on(&mut self, group: GroupId, class: usize) {
+    pub(super) fn pass_on(&mut self, group: GroupId, class: usize, claim: &dyn Fn(GroupId) -> Claim) {
         let waiting = &mut self.shares[group.index()].waiting[class];
         if *waiting > 0 {
             *waiting -= 1;
             self.wake(group, class, 1);
         }
-        self.admit(class);
+        self.admit(class, claim);
     }
 
     /// So many waiters of `group` may try again.

@@ -274,6 +274,7 @@ impl RequestQueue {
         low.end() == high.sector
             && low.op == high.op
             && low.group == high.group
+            && low.payer == high.payer
             && low.is_mergeable()
             && high.is_mergeable()
             && self.config.limits.allow([low.sectors, high.sectors], [low.segments, high.segments])

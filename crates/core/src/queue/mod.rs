@@ -44,22 +44,22 @@ pub use merge::{MergeLimits, NoMerges};
 pub use ordering::Ordering;
 pub use plug::Plugging;
 
-use alloc::boxed::Box;
-
-use crate::context::{ContextId, Contexts, IoPrio};
-use crate::elevator::{self, Dispatch, Elevator, MayQueue};
-use crate::group::{GroupError, GroupId, Groups};
-use crate::request::{Bio, Flags, Op, QueueData, Request, RequestId, RequestState, Requests};
-use admission::Gate;
-use barrier::Barrier;
+use crate::context::{ContextId, Contexts, ContextsMut, IoPrio};
+use crate::elevator::{self, AnyElevator, Dispatch, Elevator, MayQueue};
+use crate::group::limit::Limiter;
+use crate::group::{GroupError, GroupId, Groups, Places, WaitToken};
+use crate::request::{Bio, Flags, Op, QueueData, Request, RequestId, RequestState, Requests, Status};
+use admission::{Gate, Refused};
+use barrier::{Barrier, Fences};
 use bios::Bios;
-use flush::FlushMachine;
-use limited::Limiter;
+use flush::{FlushMachine, Instead};
 use merge::EndHash;
 use plug::{QueuePlug, TaskPlugs};
 
 /// Request slots for the queue's own flush commands.
 const OWN_REQUESTS: usize = 2;
+/// Requests that need a flush and stand aside in one call, while another flush is in the device.
+const ASIDE_MAX: usize = 8;
 /// `QueueData::pool` of the queue's own requests.
 const NO_POOL: u8 = 2;
 
@@ -116,12 +116,7 @@ impl QueueConfig {
 
     /// What an elevator for this queue has to know.
     pub const fn elevator(&self) -> elevator::Config {
-        elevator::Config {
-            requests_max: self.requests_max(),
-            contexts_max: self.contexts_max + 1,
-            groups_max: self.groups_max + 1,
-            tick_ns: self.tick_ns,
-        }
+        elevator::Config::for_queue(self.requests_max(), self.contexts_max, self.groups_max, self.tick_ns)
     }
 }
 
@@ -161,6 +156,8 @@ pub struct RequestQueue {
     config: QueueConfig,
     lower: ElevatorQueue,
     gate: Gate,
+    /// Request slots by subtree of groups, of each pool; not used without groups.
+    slot_places: [Places; 2],
     bios: Bios,
     hash: EndHash,
     /// The request merged into or inserted last: the one-hit cache.
@@ -168,8 +165,9 @@ pub struct RequestQueue {
     plug: QueuePlug,
     task_plugs: TaskPlugs,
     barrier: Option<Barrier>,
+    fences: Fences,
     flushes: FlushMachine,
-    limiter: Limiter,
+    limiter: Limiter<Bio>,
 }
 
 /// Who waits when there is no request slot.
@@ -184,22 +182,27 @@ enum Waiter {
 impl RequestQueue {
     /// A queue around `elevator`, which must have been built with [`QueueConfig::elevator`]. Everything it will ever need is
     /// allocated here.
-    pub fn new(mut config: QueueConfig, elevator: Box<dyn Elevator>) -> RequestQueue {
+    pub fn new(mut config: QueueConfig, elevator: impl Into<AnyElevator>) -> RequestQueue {
         config.limits.max_segments = config.limits.max_segments.max(1);
         let requests = config.requests_max();
         RequestQueue {
             config,
             lower: ElevatorQueue::new(requests, config.contexts_max, config.rotational, elevator)
                 .with_groups(config.groups_max),
-            gate: Gate::new(config.admission).with_groups(config.groups_max + 1),
+            gate: Gate::new(config.admission).with_groups(Groups::slots_for(config.groups_max)),
+            slot_places: core::array::from_fn(|_| {
+                let size = config.admission.pool_size();
+                Places::new(Groups::slots_for(config.groups_max), size / 2, size - size / 2)
+            }),
             bios: Bios::new(requests * usize::from(config.limits.max_segments)),
             hash: EndHash::new(requests),
             last_merge: None,
             plug: QueuePlug::new(),
-            task_plugs: TaskPlugs::new(config.plugging, config.contexts_max + 1, requests),
+            task_plugs: TaskPlugs::new(config.plugging, config.elevator().contexts_max, requests),
             barrier: None,
+            fences: Fences::new(Groups::slots_for(config.groups_max), requests),
             flushes: FlushMachine::new(requests),
-            limiter: Limiter::new(config.groups_max, config.held_max),
+            limiter: Limiter::new(Groups::slots_for(config.groups_max), config.held_max),
         }
     }
 
@@ -220,7 +223,7 @@ impl RequestQueue {
     }
 
     /// The contexts, to create one.
-    pub fn contexts_mut(&mut self) -> &mut Contexts {
+    pub fn contexts_mut(&mut self) -> ContextsMut<'_> {
         self.lower.contexts_mut()
     }
 
@@ -231,6 +234,12 @@ impl RequestQueue {
 
     /// The groups, to create one or change its weight.
     pub fn groups_mut(&mut self) -> &mut Groups {
+        if !self.lower.is_grouped() {
+            self.lower.groups_mut();
+            if self.lower.is_grouped() {
+                self.file_pending_flushes();
+            }
+        }
         self.lower.groups_mut()
     }
 
@@ -323,13 +332,21 @@ impl RequestQueue {
         if let Some(answer) = self.answer_at_once(&bio) {
             // It leaves the slot it was woken for to the next.
             match self.gate.has_groups() {
-                true => self.gate.pass_on(self.group_of(&bio), bio.is_sync()),
+                true => self.pass_on(&bio),
                 false => self.gate.wake(usize::from(bio.is_sync())),
             }
             return answer;
         }
-        Gate::woken(&mut self.lower.contexts_mut()[bio.context], now);
+        Gate::woken(&mut self.lower.contexts[bio.context], now);
         self.enqueue(bio, Waiter::Task, now)
+    }
+
+    /// A waiter was woken and needs no slot: the next one's.
+    fn pass_on(&mut self, bio: &Bio) {
+        let (group, sync) = (self.group_of(bio), bio.is_sync());
+        let RequestQueue { gate, slot_places, lower, .. } = self;
+        let (places, groups) = (&slot_places[gate.pool(usize::from(sync)).0], lower.groups());
+        gate.pass_on(group, sync, &|group| places.claim(groups, group));
     }
 
     /// The bio in this queue's terms. At least one segment each, so that the segment limit bounds the bios of a request.
@@ -356,22 +373,31 @@ impl RequestQueue {
                 Some(Submitted::Refused(Refusal::Barrier))
             }
             Ordering::Sequences { write_cache: false, .. } if flush => Some(Submitted::Done),
-            Ordering::Drain if flush && self.is_idle(bio.context) => Some(Submitted::Done),
+            Ordering::Drain if flush && self.is_idle(bio.context, self.group_of(bio)) => {
+                Some(Submitted::Done)
+            }
             _ => None,
         }
     }
 
     /// Is there nothing an empty barrier of `context` would have to wait for?
-    fn is_idle(&self, context: ContextId) -> bool {
-        self.lower.is_empty()
-            && self.barrier.is_none()
-            && self.in_flight() == [0, 0]
-            && self.task_plugs.newest(context).is_none()
+    fn is_idle(&self, context: ContextId, group: GroupId) -> bool {
+        let nothing_gathered = self.task_plugs.newest(context).is_none();
+        if self.lower.is_grouped() {
+            let groups = self.lower.groups();
+            let nothing_there = groups.queued(group) == 0 && groups.in_flight(group) == 0;
+            return nothing_there && nothing_gathered && !self.fences.is_closed(group);
+        }
+        self.lower.is_empty() && self.barrier.is_none() && self.in_flight() == [0, 0] && nothing_gathered
     }
 
     fn enqueue(&mut self, bio: Bio, waiter: Waiter, now: u64) -> Submitted {
         let sync = bio.is_sync();
-        let may = self.lower.may_queue(bio.context, sync, now);
+        let mut may = self.lower.may_queue(bio.context, sync, now);
+        if waiter == Waiter::Door && may == MayQueue::May {
+            // It has waited, as those have who may take a slot beyond the limit when they are woken.
+            may = MayQueue::Must;
+        }
         if !self.enter(&bio, may, waiter, now) {
             // Its task goes to sleep: what it has gathered must not wait with it.
             self.flush_task_plug(bio.context, now);
@@ -407,12 +433,18 @@ impl RequestQueue {
     fn enter(&mut self, bio: &Bio, may: MayQueue, waiter: Waiter, now: u64) -> bool {
         let sync = bio.is_sync();
         if !self.gate.has_groups() {
-            return self.gate.enter(sync, &mut self.lower.contexts_mut()[bio.context], may, now);
+            return self.gate.enter(sync, &mut self.lower.contexts[bio.context], may, now);
         }
         let part = (self.group_of(bio), self.groups().settings().nr_group_requests);
-        let answer = self.gate.enter_group(part, sync, &mut self.lower.contexts_mut()[bio.context], may, now);
-        if let (Err(refused), Waiter::Task) = (answer, waiter) {
-            self.gate.refuse(part.0, sync, refused);
+        let pool = self.gate.pool(usize::from(sync)).0;
+        let answer = match self.slot_places[pool].has_one_for(self.lower.groups(), part.0) {
+            true => self.gate.enter_group(part, sync, &mut self.lower.contexts[bio.context], may, now),
+            false => Err(Refused::ByDevice),
+        };
+        match (answer, waiter) {
+            (Ok(()), _) => self.slot_places[pool].take(self.lower.groups(), part.0),
+            (Err(refused), Waiter::Task) => self.gate.refuse(part.0, sync, refused),
+            _ => {}
         }
         answer.is_ok()
     }
@@ -420,11 +452,15 @@ impl RequestQueue {
     /// Give a slot back that `group` took.
     #[inline]
     fn leave(&mut self, sync: bool, group: GroupId) {
+        self.limiter.slot_freed(group);
         if !self.gate.has_groups() {
             return self.gate.leave(sync);
         }
         let part = (group, self.groups().settings().nr_group_requests);
-        self.gate.leave_group(part, sync);
+        let RequestQueue { gate, slot_places, lower, .. } = self;
+        let (places, groups) = (&mut slot_places[gate.pool(usize::from(sync)).0], lower.groups());
+        places.give_back(groups, group);
+        gate.leave_group(part, sync, &|group| places.claim(groups, group));
     }
 
     /// A slot and a bio node for `bio`; there is one of each for everybody the gate lets in.
@@ -442,9 +478,12 @@ impl RequestQueue {
             context: bio.context,
             ioprio,
             group: bio.group.unwrap_or(self.contexts()[bio.context].group),
+            payer: GroupId::ROOT,
             start_ns: now,
             issued_ns: 0,
             state: RequestState::Held,
+            status: Status::Done,
+            generation: 0,
             queue,
         });
         if rq.is_none() {
@@ -455,6 +494,9 @@ impl RequestQueue {
 
     /// Hand a held request to the elevator and make it known to later bios.
     fn insert_sorted(&mut self, rq: RequestId, now: u64) {
+        if self.waits_at_fence(rq) {
+            return;
+        }
         if self.config.nomerges != NoMerges::Rfc && self.requests()[rq].is_mergeable() {
             self.hash.add(rq, self.requests()[rq].end());
             self.last_merge = self.one_hit().or(Some(rq));
@@ -497,8 +539,11 @@ impl RequestQueue {
         if let Some(rq) = self.lower.head()
             && self.requests()[rq].flags.contains(Flags::BARRIER)
         {
-            self.begin_barrier(rq);
+            self.begin_barrier(rq, now);
             return self.dispatch_barrier(now);
+        }
+        if self.lower.is_grouped() && (self.fences.any() || self.flushes.any()) {
+            return self.dispatch_ordered(now);
         }
         match self.lower.dispatch(now) {
             Dispatch::Issue(rq) => {
@@ -509,27 +554,114 @@ impl RequestQueue {
         }
     }
 
+    /// With groups, while barriers or flushes wait for their group's turn: what is next may be one of them.
+    #[cold]
+    fn dispatch_ordered(&mut self, now: u64) -> Dispatch {
+        if let Some(answer) = self.granted_flush(now) {
+            return answer;
+        }
+        for _ in 0..ASIDE_MAX {
+            let rq = match self.lower.peek(now) {
+                Dispatch::Issue(rq) => rq,
+                // Those that stood aside are queued nowhere else.
+                Dispatch::Empty if self.flushes.is_running() => return Dispatch::Busy,
+                waiting => return waiting,
+            };
+            if self.requests()[rq].flags.contains(Flags::BARRIER) {
+                self.begin_barrier(rq, now);
+                return self.dispatch_barrier(now);
+            }
+            match self.flush_instead(rq, now) {
+                Instead::No => return self.issue_ordered(rq, now),
+                Instead::Now(answer) => return answer,
+                Instead::Later => {}
+            }
+        }
+        // A flush is in the device: more of those who wait for the next one stand aside when it is done.
+        Dispatch::Busy
+    }
+
+    /// `rq` goes; a barrier of its group may be next.
+    fn issue_ordered(&mut self, rq: RequestId, now: u64) -> Dispatch {
+        self.forget(rq);
+        let payer = self.requests()[rq].payer;
+        let answer = self.lower.issue(now).map_or(Dispatch::Empty, Dispatch::Issue);
+        if self.fences.any() {
+            self.advance_fence(payer, now);
+        }
+        answer
+    }
+
+    /// As [`RequestQueue::dispatch`], for up to `most` requests, which `out` gets; answers with why there are no more, or with
+    /// the last of them.
+    pub fn dispatch_many(&mut self, now: u64, most: usize, mut out: impl FnMut(RequestId)) -> Dispatch {
+        let mut answer = Dispatch::Empty;
+        for _ in 0..most {
+            answer = self.dispatch(now);
+            let Dispatch::Issue(rq) = answer else { break };
+            out(rq);
+        }
+        answer
+    }
+
     /// The device is done with `rq`; `done` gets the cookies of the bios that are done now, in the order of their sectors.
     /// A completion unplugs.
     #[inline]
-    pub fn complete(&mut self, rq: RequestId, now: u64, mut done: impl FnMut(u64)) {
+    pub fn complete(&mut self, rq: RequestId, now: u64, done: impl FnMut(u64)) {
+        self.complete_as(rq, Status::Done, now, done);
+    }
+
+    /// The same, saying how the device answered. A failed request is done all the same: its bios are, with that status, and
+    /// what it took of the device is paid for.
+    #[inline]
+    pub fn complete_as(&mut self, rq: RequestId, status: Status, now: u64, mut done: impl FnMut(u64)) {
         self.plug.unplug();
-        self.lower.complete(rq, now);
+        let payer = self.requests()[rq].payer;
+        if !self.flush_is_done(rq, now) {
+            self.lower.complete_as(rq, status, now);
+        }
         if self.requests()[rq].queue.sequence == 0 && self.requests()[rq].queue.pool != NO_POOL {
             self.finish(rq, &mut done);
         } else if self.barrier.is_some() {
-            self.barrier_step_done(rq, &mut done);
+            self.barrier_step_done(rq, now, &mut done);
         } else {
             self.sequence_step_done(rq, now, &mut done);
         }
         if self.config.ordering == Ordering::Drain {
-            self.finish_empty_barriers(&mut done);
+            if self.fences.any() {
+                self.finish_dry_barriers(payer, now, &mut done);
+            }
+            self.finish_empty_barriers(now, &mut done);
         }
     }
 
-    /// The device gave `rq` back unserved; it will be issued again before anything else.
+    /// The device gave `rq` back unserved; it will be issued again before anything else (of its group, where there are groups).
     pub fn requeue(&mut self, rq: RequestId, now: u64) {
-        self.lower.requeue(rq, now);
+        if self.barrier.is_some() {
+            self.lower.requeue_first(rq, now);
+        } else {
+            self.lower.requeue(rq, now);
+        }
+    }
+
+    /// The client that `rq` is for is gone: forget it if it is still queued and no part of a barrier or flush sequence. `done`
+    /// gets the cookies of its bios, as if they were done; `false` if it has to be waited for.
+    pub fn cancel(&mut self, rq: RequestId, now: u64, mut done: impl FnMut(u64)) -> bool {
+        let request = &self.requests()[rq];
+        let is_step = request.queue.sequence != 0
+            || request.queue.pool == NO_POOL
+            || request.flags.contains(Flags::BARRIER);
+        let payer = request.payer;
+        if is_step || self.requests()[rq].state != RequestState::Sorted || !self.lower.cancel(rq, now) {
+            return false;
+        }
+        self.forget(rq);
+        self.finish(rq, &mut done);
+        if self.fences.any() {
+            self.advance_fence(payer, now);
+            self.finish_dry_barriers(payer, now, &mut done);
+        }
+        true
     }
 
     /// Report a request's bios and free its slot.
@@ -578,14 +710,24 @@ impl RequestQueue {
         self.lower.move_context(context, group, now);
     }
 
-    /// Remove a group: its contexts and child groups become its parent's; what it has queued or in the device is served as
-    /// its own.
+    /// `from` waits for the I/O of `whom` from now on: see [`ElevatorQueue::wait_begin`].
+    pub fn wait_begin(&mut self, from: ContextId, whom: ContextId) -> Option<WaitToken> {
+        self.lower.wait_begin(from, whom)
+    }
+
+    /// A wait is over.
+    pub fn wait_end(&mut self, token: WaitToken) {
+        self.lower.wait_end(token);
+    }
+
+    /// Remove a group: it takes no new I/O, which goes to its nearest ancestor left; its child groups keep their place. What it
+    /// has queued or in the device is served as its own.
     ///
     /// # Errors
     /// [`GroupError::Root`], [`GroupError::Unknown`].
     pub fn remove_group(&mut self, group: GroupId, now: u64) -> Result<(), GroupError> {
-        self.lower.remove_group(group, now)?;
-        self.follow_groups(now);
+        self.lower.remove_group(group)?;
+        self.limiter.removed(self.lower.groups(), group, now);
         Ok(())
     }
 
@@ -597,7 +739,7 @@ impl RequestQueue {
 
     /// Change the elevator with requests queued and in flight; the old one is handed back. Queued requests go to the device in
     /// the old one's order.
-    pub fn switch(&mut self, elevator: Box<dyn Elevator>, now: u64) -> Box<dyn Elevator> {
+    pub fn switch(&mut self, elevator: impl Into<AnyElevator>, now: u64) -> AnyElevator {
         self.last_merge = None;
         self.lower.switch(elevator, now)
     }

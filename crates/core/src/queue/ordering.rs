@@ -61,7 +61,8 @@ impl Plan {
         }
     }
 
-    /// Kept in a request's `sequence` byte: bit 7 = has one, bits 0-2 = the steps.
+    /// Kept in a request's `sequence` byte: bit 7 = has one, bit 6 = [`NEEDS_FLUSH`], bits 0-2 = the
+    /// steps.
     pub(super) fn to_byte(self) -> u8 {
         0x80 | u8::from(self.pre_flush) | u8::from(self.data) << 1 | u8::from(self.post_flush) << 2
     }
@@ -73,6 +74,23 @@ impl Plan {
             post_flush: byte & 4 != 0,
         })
     }
+}
+
+/// Set in a request's `sequence` byte while it waits for the next flush command.
+const NEEDS_FLUSH: u8 = 0x40;
+
+pub(super) const fn needs_flush(sequence: u8) -> bool {
+    sequence & NEEDS_FLUSH != 0
+}
+
+/// The flush it needs has not gone out.
+pub(super) const fn without_flush(sequence: u8) -> u8 {
+    sequence | NEEDS_FLUSH
+}
+
+/// The flush it needs is in the device.
+pub(super) const fn with_flush(sequence: u8) -> u8 {
+    sequence & !NEEDS_FLUSH
 }
 
 impl Ordering {

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fairlift_core::Groups;
 use fairlift_core::collections::Id;
-use fairlift_core::context::Contexts;
-use fairlift_core::elevator::{self, Config, DeviceState, Elevator, Env, Growth, MayQueue};
-use fairlift_core::queue::{DispatchList, QueueConfig, RequestQueue, Submitted};
+use fairlift_core::elevator::{self, AnyElevator, Config, DeviceState, Env, Growth, MayQueue};
+use fairlift_core::group::Rounds;
+use fairlift_core::queue::{DispatchList, ElevatorQueue, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::request;
-use fairlift_core::{Bio, ContextId, Dispatch, Flags, IoPrio, MS, Op, RequestId, Requests};
+use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, IoPrio, MS, Op, RequestId, Requests};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config as RunnerConfig, RngAlgorithm, TestRng, TestRunner};
@@ -114,10 +114,11 @@ where
 
 /// A bare elevator and its model side by side, with a dispatch list in order of arrival.
 struct Pair {
-    elevator: Box<dyn Elevator>,
+    elevator: AnyElevator,
     model: Model,
     requests: Requests,
-    contexts: Contexts,
+    /// Of which only the contexts are used.
+    tasks_of: ElevatorQueue,
     now: u64,
     /// By slot: the task's name there, and where it left off.
     tasks: [(TaskName, u64); SLOTS],
@@ -135,12 +136,13 @@ struct Pair {
 macro_rules! hook {
     ($pair:ident, |$elevator:ident, $env:ident| $call:expr) => {{
         let mut list = DispatchList::new(CAPACITY);
+        let mut groups = Groups::new(0);
         let mut env_owned = Env {
             now: $pair.now,
             requests: &$pair.requests,
-            contexts: &$pair.contexts,
-            groups: &mut Groups::new(0),
-            device: &DeviceState { rotational: true, in_flight: [0; 2] },
+            contexts: $pair.tasks_of.contexts(),
+            rounds: Rounds::new(&mut groups),
+            device: &DeviceState { rotational: true, in_flight: [0; 2], depth: 0 },
             dispatch: &mut list,
         };
         let $elevator = &mut $pair.elevator;
@@ -158,18 +160,19 @@ fn nth<T: Copy>(from: &BTreeMap<Name, T>, index: usize) -> Option<(Name, T)> {
 
 impl Pair {
     fn new(tick_ns: u64) -> Pair {
-        let config = Config { requests_max: CAPACITY, contexts_max: SLOTS, groups_max: 1, tick_ns };
-        let mut contexts = Contexts::new(SLOTS - 1);
+        let config = Config::for_queue(CAPACITY, SLOTS - 1, 0, tick_ns);
+        let build = || (elevator::find("anticipatory").expect("known").build)(&config, "");
+        let mut tasks_of = ElevatorQueue::new(CAPACITY, SLOTS - 1, true, build());
         let mut model = Model::new(tick_ns);
         let tasks = [0; SLOTS].map(|_| (model.new_task(), 0));
         for _ in 1..SLOTS {
-            contexts.create(IoPrio::DEFAULT);
+            tasks_of.contexts_mut().create(IoPrio::DEFAULT);
         }
         Pair {
-            elevator: (elevator::find("anticipatory").expect("known").build)(&config, ""),
+            elevator: build(),
             model,
             requests: Requests::new(CAPACITY),
-            contexts,
+            tasks_of,
             now: 0,
             tasks,
             names: 0,
@@ -185,12 +188,13 @@ impl Pair {
     /// The context in `slot`; if its task is gone and so are its requests, a new one moves in.
     fn enter(&mut self, slot: usize) -> Option<ContextId> {
         let id = ContextId::from_index(slot);
-        if !self.contexts[id].alive {
+        if !self.tasks_of.contexts()[id].alive {
             if self.requests.iter().any(|(_, r)| r.context == id) {
                 return None;
             }
-            self.contexts[id].alive = true;
-            self.contexts[id].epoch += 1;
+            let mut contexts = self.tasks_of.contexts_mut();
+            contexts[id].alive = true;
+            contexts[id].epoch += 1;
             self.tasks[slot].0 = self.model.new_task();
         }
         Some(id)
@@ -227,7 +231,7 @@ impl Pair {
     }
 
     fn ask(&mut self) {
-        let (answer, evicted) = hook!(self, |elevator, env| elevator.dispatch(env));
+        let (answer, evicted) = hook!(self, |elevator, env| elevator.dispatch(env, GroupId::ROOT));
         assert!(evicted.is_empty());
         let expected = match self.model.dispatch(self.now) {
             Answer::Issue(name) => Dispatch::Issue(self.queued[&name]),
@@ -247,7 +251,7 @@ impl Pair {
                 assert!(self.idle_until.is_none_or(|first| until <= first), "the wait was made longer");
                 self.idle_until = Some(until);
             }
-            Dispatch::Empty => {
+            Dispatch::Empty | Dispatch::Busy => {
                 assert!(self.queued.is_empty() || !self.issued.is_empty(), "stuck with a dry drive");
             }
         }
@@ -362,9 +366,9 @@ impl Pair {
             }
             Step::Exit(slot) => {
                 let context = ContextId::from_index(slot);
-                if self.contexts[context].alive {
+                if self.tasks_of.contexts()[context].alive {
                     hook!(self, |elevator, env| elevator.context_exit(env, context));
-                    self.contexts[context].alive = false;
+                    self.tasks_of.contexts_mut()[context].alive = false;
                     self.model.exit(self.tasks[slot].0, self.now);
                 }
             }

@@ -94,7 +94,7 @@ impl Rig {
                 assert_eq!(until % MS, 0);
                 IdleUntilMs(until / MS)
             }
-            Dispatch::Empty => Empty,
+            Dispatch::Empty | Dispatch::Busy => Empty,
         }
     }
 

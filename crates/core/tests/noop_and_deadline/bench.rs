@@ -2,10 +2,11 @@
 
 use fairlift_core::Groups;
 use fairlift_core::context::Contexts;
-use fairlift_core::elevator::{self, Config, DeviceState, Dispatch, Elevator, Env, Growth};
+use fairlift_core::elevator::{self, AnyElevator, Config, DeviceState, Dispatch, Env, Growth};
+use fairlift_core::group::Rounds;
 use fairlift_core::queue::DispatchList;
 use fairlift_core::request::request;
-use fairlift_core::{Bio, ContextId, Flags, IoPrio, MS, Op, Request, RequestId, Requests};
+use fairlift_core::{Bio, ContextId, Flags, GroupId, IoPrio, MS, Op, Request, RequestId, Requests};
 
 /// Sectors per request, unless said otherwise.
 pub(crate) const LENGTH: u32 = 8;
@@ -55,7 +56,7 @@ impl Kind {
 }
 
 pub(crate) struct Bench {
-    pub(crate) elevator: Box<dyn Elevator>,
+    pub(crate) elevator: AnyElevator,
     pub(crate) requests: Requests,
     /// What the last hook moved to the dispatch list by itself.
     pub(crate) evicted: Vec<RequestId>,
@@ -68,12 +69,13 @@ pub(crate) struct Bench {
 macro_rules! hook {
     ($bench:ident, |$elevator:ident, $env:ident| $call:expr) => {{
         let mut list = DispatchList::new($bench.requests.capacity());
+        let mut groups = Groups::new(0);
         let mut env_owned = Env {
             now: $bench.now,
             requests: &$bench.requests,
             contexts: &$bench.contexts,
-            groups: &mut Groups::new(0),
-            device: &DeviceState { rotational: $bench.rotational, in_flight: [0; 2] },
+            rounds: Rounds::new(&mut groups),
+            device: &DeviceState { rotational: $bench.rotational, in_flight: [0; 2], depth: 0 },
             dispatch: &mut list,
         };
         let $elevator = &mut $bench.elevator;
@@ -87,7 +89,7 @@ macro_rules! hook {
 impl Bench {
     pub(crate) fn build(name: &str, capacity: usize, rotational: bool, tick_ns: u64) -> Bench {
         let descriptor = elevator::find(name).expect("an elevator of that name");
-        let config = Config { requests_max: capacity, contexts_max: 1, groups_max: 1, tick_ns };
+        let config = Config::for_queue(capacity, 0, 0, tick_ns);
         Bench {
             elevator: (descriptor.build)(&config, ""),
             requests: Requests::new(capacity),
@@ -121,9 +123,9 @@ impl Bench {
     }
 
     pub(crate) fn dispatch(&mut self) -> Option<RequestId> {
-        match hook!(self, |elevator, env| elevator.dispatch(env)) {
+        match hook!(self, |elevator, env| elevator.dispatch(env, GroupId::ROOT)) {
             Dispatch::Issue(rq) => Some(rq),
-            Dispatch::Empty => None,
+            Dispatch::Empty | Dispatch::Busy => None,
             Dispatch::Idle { .. } => panic!("noop and deadline never idle"),
         }
     }

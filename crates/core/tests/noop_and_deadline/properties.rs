@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use fairlift_core::elevator::{self, Config, Elevator, Growth};
+use fairlift_core::elevator::{self, AnyElevator, Config, Elevator, Growth};
 use fairlift_core::queue::ElevatorQueue;
 use fairlift_core::{Dispatch, Flags, MS, RequestId};
 use proptest::prelude::*;
@@ -118,8 +118,8 @@ impl Setup {
         Box::new(model)
     }
 
-    fn build(&self) -> Box<dyn Elevator> {
-        let config = Config { requests_max: CAPACITY, contexts_max: 1, groups_max: 1, tick_ns: self.tick_ns };
+    fn build(&self) -> AnyElevator {
+        let config = Config::for_queue(CAPACITY, 0, 0, self.tick_ns);
         let mut elevator = (elevator::find(self.elevator).expect("known").build)(&config, "");
         if self.elevator == "deadline" {
             set(&mut *elevator, Setting::Classes, self.classes);

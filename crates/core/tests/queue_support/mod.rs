@@ -3,10 +3,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use fairlift_core::elevator::{self, Env, Growth, MayQueue};
+use fairlift_core::elevator::{self, AnyElevator, Env, Growth, MayQueue};
 use fairlift_core::queue::{NoMerges, Plugging, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::tunable::Tunable;
-use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, IoPrio, Op, Request, RequestId, Requests};
+use fairlift_core::{
+    Bio, ContextId, Dispatch, Elevator, Flags, GroupId, IoPrio, Op, Request, RequestId, Requests,
+};
 
 /// No plug, so that every request is with the elevator at once.
 pub fn unplugged() -> QueueConfig {
@@ -21,7 +23,7 @@ pub fn queue(config: QueueConfig, elevator: &str) -> RequestQueue {
     RequestQueue::new(config, build(&config, elevator))
 }
 
-pub fn build(config: &QueueConfig, elevator: &str) -> Box<dyn Elevator> {
+pub fn build(config: &QueueConfig, elevator: &str) -> AnyElevator {
     let descriptor = elevator::find(elevator).expect("a known elevator");
     (descriptor.build)(&config.elevator(), "")
 }
@@ -146,7 +148,7 @@ impl Elevator for Probe {
         self.note("insert", rq);
         self.queue.push(rq);
     }
-    fn dispatch(&mut self, _env: &mut Env<'_>) -> Dispatch {
+    fn dispatch(&mut self, _env: &mut Env<'_>, _group: GroupId) -> Dispatch {
         if let Some(until) = self.orders.lock().unwrap().idle_until {
             return Dispatch::Idle { until };
         }
@@ -158,6 +160,10 @@ impl Elevator for Probe {
             }
             None => Dispatch::Empty,
         }
+    }
+    fn remove(&mut self, _env: &mut Env<'_>, rq: RequestId) {
+        self.note("remove", rq);
+        self.take(rq);
     }
     fn drain(&mut self, _env: &mut Env<'_>) -> Option<RequestId> {
         let rq = self.queue.first().copied()?;

@@ -1,15 +1,12 @@
-//! One group in one direction: what it allows, who waits there, what below it is ready.
-
-use alloc::vec::Vec;
+//! A gate: one group in one direction. What it allows, who waits there, and what a turn at it costs.
 
 use super::pace::Pace;
-use super::tree::Node;
-use super::{Rates, WaiterId};
-use crate::collections::{Id, List, Tree, TreeLinks};
-use crate::group::{GroupId, WEIGHT_DEFAULT};
+use super::{BURST_NS, Rates, WaiterId};
+use crate::collections::{Id, List, Tree};
+use crate::group::GroupId;
 
 crate::collections::define_id! {
-    /// What waits below a group: its own bios (even), or a child group (odd).
+    /// What waits below a gate: its group's own bios (even), or a child group (odd).
     Entity
 }
 
@@ -31,34 +28,45 @@ impl Entity {
     }
 }
 
-/// All of one direction.
-#[derive(Debug)]
-pub(super) struct Side {
-    pub(super) gates: Vec<Gate>,
-    pub(super) entities: TreeLinks<Entity, u64>,
-    /// Groups that have bios which could go but for the group's own limit, by when it allows the next.
-    pub(super) timers: Tree<GroupId>,
-    pub(super) timer_links: TreeLinks<GroupId, u64>,
-}
+/// Virtual time of a gate. At one turn a nanosecond of the largest price (2^56) it lasts for 10^14 years.
+pub(super) type Vtime = u128;
 
 /// A group in one direction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gate {
+    /// [`crate::group::Groups::epoch`] of the group this is about.
+    pub(super) epoch: u32,
     pub(super) bytes: Pace,
     pub(super) ios: Pace,
-    /// The smallest rates here and above.
-    pub(super) scarce: Rates,
-    pub(super) fifo: List<WaiterId>,
+    /// Its own bios that wait, oldest first.
+    pub(super) line: List<WaiterId>,
+    /// Where these stand.
+    pub(super) own: Own,
     /// Bios waiting here and below.
     pub(super) waiting: u32,
+    /// Where the group stands with all that waits below it.
     pub(super) place: Place,
-    /// The entities below with a bio that nothing below this gate holds back, by virtual time: nanoseconds of the scarcest
-    /// limit from here up, by weight.
+    /// The entities below with a bio that nothing below this gate holds back, by virtual time.
     pub(super) ready: Tree<Entity>,
     /// Virtual time of the entity served last: where one that comes back begins.
-    pub(super) clock: u64,
-    /// This group's own virtual times: of its bios in its own tree, of itself in its parent's.
-    pub(super) vtime: [u64; 2],
+    pub(super) clock: Vtime,
+    /// This group's own virtual times: of its bios at its own gate, of itself at its parent's.
+    pub(super) vtime: [Vtime; 2],
+    /// No bio that had a turn here was larger; a power of two.
+    largest: u64,
+    /// One of its bios found no room to wait.
+    pub(super) turned_away: bool,
+}
+
+/// Where a group's own bios stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Own {
+    /// There are none, or somebody is moving them.
+    Out,
+    /// In the tree of their gate.
+    Ready,
+    /// They were allowed to go and the first found no slot: in no tree until there may be one.
+    Back,
 }
 
 /// Where a group stands as an entity.
@@ -74,15 +82,18 @@ pub(super) enum Place {
 
 impl Gate {
     pub(super) const NEW: Gate = Gate {
+        epoch: 0,
         bytes: Pace::NONE,
         ios: Pace::NONE,
-        scarce: Rates::NONE,
-        fifo: List::new(),
+        line: List::new(),
+        own: Own::Out,
         waiting: 0,
         place: Place::Idle,
         ready: Tree::new(),
         clock: 0,
         vtime: [0; 2],
+        largest: 512,
+        turned_away: false,
     };
 
     /// When the next bio may pass.
@@ -92,192 +103,78 @@ impl Gate {
     }
 
     /// Its own limits.
+    #[inline]
     pub(super) fn rates(&self) -> Rates {
         Rates { bytes_per_s: self.bytes.rate(), ios_per_s: self.ios.rate() }
     }
 
-    /// Keep what was not used for `burst_ns` at most.
-    #[inline]
-    pub(super) fn forget_credit(&mut self, now: u64, burst_ns: u64) {
-        self.bytes.forget_credit(now.saturating_sub(burst_ns));
-        self.ios.forget_credit(now.saturating_sub(burst_ns));
+    /// Where it belongs now.
+    pub(super) fn place_at(&self, now: u64) -> Place {
+        match self.open_at() {
+            _ if self.ready.is_empty() => Place::Idle,
+            at if at > now => Place::Timed,
+            _ => Place::Ready,
+        }
     }
 
-    /// So many more bios wait here or below.
-    pub(super) fn more_wait(&mut self, bios: u32, now: u64, burst_ns: u64) {
+    /// One more bio waits here or below. Of the unused time before anybody waited the burst is kept.
+    pub(super) fn one_more_waits(&mut self, now: u64) {
         if self.waiting == 0 {
-            self.forget_credit(now, burst_ns);
+            self.forget_credit(now);
         }
-        self.waiting += bios;
+        self.waiting += 1;
     }
 
     /// A bio passes that came a moment ago.
     #[inline]
-    pub(super) fn charge(&mut self, bytes: u64) {
+    pub(super) fn charge(&mut self, bytes: u64, now: u64) {
+        self.forget_credit(now);
         self.bytes.charge(bytes);
         self.ios.charge(1);
     }
 
     /// A bio passes that waited: it keeps its own price of credit if that is more than the burst.
-    #[inline]
-    pub(super) fn charge_waiter(&mut self, bytes: u64, now: u64, burst_ns: u64) {
-        self.bytes.forget_credit(now.saturating_sub(burst_ns.max(self.bytes.cost_ns(bytes))));
-        self.ios.forget_credit(now.saturating_sub(burst_ns.max(self.ios.cost_ns(1))));
-        self.charge(bytes);
+    pub(super) fn charge_waiter(&mut self, bytes: u64, now: u64) {
+        for (pace, units) in [(&mut self.bytes, bytes), (&mut self.ios, 1)] {
+            // A busy gate has no such credit, and need not know the price twice.
+            if pace.has_credit(now.saturating_sub(BURST_NS)) {
+                pace.forget_credit(now.saturating_sub(BURST_NS.max(pace.cost_ns(units))));
+            }
+            pace.charge(units);
+        }
     }
 
-    /// What a bio costs those who compete for this gate: nanoseconds of the scarcest limit from here up, or without one bytes.
-    pub(super) fn price(&self, bytes: u64) -> u64 {
-        if self.scarce.is_none() {
-            return bytes.max(1);
-        }
-        let time = |units, rate| Pace::of(rate).cost_ns(units);
-        time(bytes, self.scarce.bytes_per_s).max(time(1, self.scarce.ios_per_s))
+    #[inline]
+    fn forget_credit(&mut self, now: u64) {
+        self.bytes.forget_credit(now.saturating_sub(BURST_NS));
+        self.ios.forget_credit(now.saturating_sub(BURST_NS));
+    }
+
+    /// What a bio of an entity of this weight pays in virtual time, when `scarce` are the smallest rates from here up.
+    ///
+    /// Limits that hold bytes share bytes, limits that hold bios share bios: the price is the part of a turn that the bio takes
+    /// of what is scarce, and a whole turn is what the largest bio takes. So nobody is ever more than one turn by weight behind
+    /// for what it got, by whatever limits it was measured, and no clock starts over when limits change.
+    pub(super) fn price(&mut self, bytes: u64, weight: u32, scarce: Rates) -> Vtime {
+        // Not above 2^63, for what is larger than that.
+        self.largest = self.largest.max(bytes.min(1 << 62).next_power_of_two());
+        let part = part_of(bytes.min(self.largest), self.largest, scarce);
+        // At most 2^32 x 2^24: the smallest weight pays 2^56 for a turn, the largest (10^4) 2^42.
+        Vtime::from((part << 24) / u64::from(weight.max(1))).max(1)
     }
 }
 
-impl Side {
-    pub(super) fn new(slots: usize) -> Side {
-        Side {
-            gates: alloc::vec![Gate::NEW; slots],
-            entities: TreeLinks::new(2 * slots),
-            timers: Tree::new(),
-            timer_links: TreeLinks::new(slots),
-        }
-    }
-
-    /// When the first limit opens for somebody who waits.
-    pub(super) fn first_timer(&self) -> Option<u64> {
-        self.timers.first().map(|group| self.timer_links.key(group))
-    }
-
-    /// Limits whose time has come open.
-    pub(super) fn ring(&mut self, nodes: &[Node], now: u64) {
-        while let Some(group) = self.timers.first()
-            && self.timer_links.key(group) <= now
-        {
-            self.withdraw(nodes, group);
-            self.rise(nodes, group, now);
-        }
-    }
-
-    /// `entity` of `group`'s tree was served with a bio of so many bytes: its next turn comes later the more that cost and
-    /// the less it weighs.
-    pub(super) fn charge_turn(&mut self, group: GroupId, entity: Entity, bytes: u64, weight: u32) {
-        let stays = self.stays_ready(entity);
-        let start = self.entities.key(entity);
-        let gate = &mut self.gates[group.index()];
-        gate.clock = gate.clock.max(start);
-        // At 1 byte a second 32 MiB cost 2^55 ns, x 100 < 2^62; more than that stops at the end of virtual time, where
-        // everybody is equal.
-        let price = gate.price(bytes).saturating_mul(WEIGHT_DEFAULT.into()) / u64::from(weight.max(1));
-        let vtime = start.saturating_add(price.max(1));
-        gate.ready.remove(&mut self.entities, entity);
-        if stays {
-            gate.ready.insert(&mut self.entities, entity, vtime);
-        }
-        self.gates[entity.group().index()].vtime[usize::from(entity.is_child())] = vtime;
-    }
-
-    /// After a turn: what `group` is to its parent now. It is still in the parent's tree and leaves it with the parent's own
-    /// [`Side::charge_turn`].
-    pub(super) fn settle(&mut self, group: GroupId, now: u64) {
-        let gate = &mut self.gates[group.index()];
-        gate.place = if gate.ready.is_empty() {
-            Place::Idle
-        } else if gate.open_at() > now {
-            self.timers.insert(&mut self.timer_links, group, gate.open_at());
-            Place::Timed
-        } else {
-            Place::Ready
-        };
-    }
-
-    /// The group has bios of its own again.
-    pub(super) fn offer_own(&mut self, nodes: &[Node], group: GroupId, now: u64) {
-        let gate = &mut self.gates[group.index()];
-        let alone = gate.ready.is_empty();
-        gate.ready.insert(&mut self.entities, Entity::own(group), gate.vtime[0].max(gate.clock));
-        if alone {
-            self.rise(nodes, group, now);
-        }
-    }
-
-    /// Does `entity`, the one that was served, have more that is ready?
-    fn stays_ready(&self, entity: Entity) -> bool {
-        let gate = &self.gates[entity.group().index()];
-        if entity.is_child() { gate.place == Place::Ready } else { !gate.fifo.is_empty() }
-    }
-
-    /// Begin all virtual times anew, in the order they have now: prices change their meaning with the limits.
-    pub(super) fn restart_clocks(&mut self) {
-        for gate in &mut self.gates {
-            let mut ready = Tree::new();
-            while let Some(entity) = gate.ready.first() {
-                gate.ready.remove(&mut self.entities, entity);
-                ready.insert(&mut self.entities, entity, 0);
-            }
-            (gate.ready, gate.clock, gate.vtime) = (ready, 0, [0; 2]);
-        }
-    }
-
-    /// The group's own bios, which wait nowhere then.
-    pub(super) fn take_own(&mut self, nodes: &[Node], group: GroupId) -> List<WaiterId> {
-        let gate = &mut self.gates[group.index()];
-        let bios = core::mem::take(&mut gate.fifo);
-        if !bios.is_empty() {
-            gate.ready.remove(&mut self.entities, Entity::own(group));
-            if gate.ready.is_empty() {
-                self.withdraw(nodes, group);
-            }
-        }
-        bios
-    }
-
-    /// `group`, in no tree, takes its place; so do those above it for whom it is the first that is ready.
-    pub(super) fn rise(&mut self, nodes: &[Node], mut group: GroupId, now: u64) {
-        loop {
-            let gate = &mut self.gates[group.index()];
-            if gate.ready.is_empty() {
-                return;
-            }
-            if gate.open_at() > now {
-                gate.place = Place::Timed;
-                self.timers.insert(&mut self.timer_links, group, gate.open_at());
-                return;
-            }
-            gate.place = Place::Ready;
-            let vtime = gate.vtime[1];
-            let Some(parent) = nodes[group.index()].parent else { return };
-            let above = &mut self.gates[parent.index()];
-            let is_first = above.ready.is_empty();
-            above.ready.insert(&mut self.entities, Entity::child(group), vtime.max(above.clock));
-            if !is_first {
-                return;
-            }
-            group = parent;
-        }
-    }
-
-    /// Take `group` out of the tree it is in; so with those above it that have nothing else.
-    pub(super) fn withdraw(&mut self, nodes: &[Node], mut group: GroupId) {
-        loop {
-            let gate = &mut self.gates[group.index()];
-            match core::mem::replace(&mut gate.place, Place::Idle) {
-                Place::Idle => return,
-                Place::Timed => {
-                    self.timers.remove(&mut self.timer_links, group);
-                    return;
-                }
-                Place::Ready => {}
-            }
-            let Some(parent) = nodes[group.index()].parent else { return };
-            let above = &mut self.gates[parent.index()];
-            above.ready.remove(&mut self.entities, Entity::child(group));
-            if !above.ready.is_empty() {
-                return;
-            }
-            group = parent;
-        }
-    }
+/// What `bytes` take of what is scarce, beside what `largest` take: a part of 2^32.
+fn part_of(bytes: u64, largest: u64, scarce: Rates) -> u64 {
+    const WHOLE: u64 = 1 << 32;
+    // So many bytes take as long as one bio does: smaller bios are as dear as they are.
+    let bytes_per_io = match (scarce.bytes_per_s, scarce.ios_per_s) {
+        (_, 0) => 0,
+        (0, _) => return WHOLE,
+        (bytes_per_s, ios_per_s) => bytes_per_s / ios_per_s,
+    };
+    let (bytes, largest) = (bytes.max(bytes_per_io), largest.max(bytes_per_io));
+    // At most 31 bits are left of either, so that a product with 2^32 fits.
+    let shift = (u64::BITS - largest.leading_zeros()).saturating_sub(31);
+    (((bytes >> shift) * WHOLE) / (largest >> shift).max(1)).max(1)
 }

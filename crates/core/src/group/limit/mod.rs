@@ -1,42 +1,73 @@
-//! Limits on the tree of groups: bytes and requests a second, for reads and for writes, at any group.
+//! Limits on the tree of groups: bytes and bios a second, for reads and for writes, at any group.
 //!
 //! A bio goes when its group and every ancestor allow it, and is charged to all of them at that same moment; so every limit on
 //! the way holds in every window, whatever the others do. (To let bios climb level by level, charged where they pass, is
 //! simpler, but a group whose bios pile up below a busy parent then leaves faster than its own limit as soon as the parent is
 //! free.)
 //!
-//! * **Exact.** A busy group's k-th request goes at the first nanosecond by which its predecessors are paid for (`pace.rs`).
-//!   Nothing is rounded away, no request is too large, no rate too small.
-//! * **Burst.** Unused time is kept for [`Limits::burst_ns`] at most; a bio that waited - for an ancestor, for its turn, for a
-//!   late host - keeps the price of one bio if that is more. So in any window a limit lets at most
+//! * **Exact.** A busy group's k-th bio goes at the first nanosecond by which its predecessors are paid for (`pace.rs`).
+//!   Nothing is rounded away, no bio is too large, no rate too small.
+//! * **Burst.** Unused time is kept for [`BURST_NS`] at most; a bio that waited - for an ancestor, for its turn, for a slot, for
+//!   a late host - keeps the price of one bio if that is more. So in any window a limit lets at most
 //!   `rate x (window + burst) + 2 bios` pass.
 //! * **Order.** First come, first served within a group and direction. Groups that wait for a common ancestor share it by
-//!   weight (start-time fair queueing, Goyal, Vin and Cheng 1996): each pays what its bios cost at the scarcest limit from
-//!   that ancestor up.
-//! * **Cost.** Without a limit on the way, one look. With limits, O(depth x log groups) a bio. Nothing allocates.
+//!   weight (start-time fair queueing, Goyal, Vin and Cheng 1996), each paying its part of what is scarce from that ancestor up
+//!   (`Gate::price`). What was paid stays paid, whatever happens to limits, weights and other groups.
+//! * **No slot.** Who may go and finds no slot stands back with its own group in its direction; all others go on. It is
+//!   charged when it goes.
+//! * **Cost.** Without any limit in a direction one branch. With limits O(depth x log groups) for every call, also for a change
+//!   of a limit or of the tree, of which no copy is kept. Nothing allocates.
 //!
-//! The tree knows no bios: the host keeps them by [`WaiterId`], and calls [`Limits::next`] when it can take one.
+//! The [`Limiter`] keeps what waits as tokens of the host's. A host asks for each that comes, and lets in whoever may go by
+//! now with a round, at the time the last one named and after all that may have changed the answer:
+//!
+//! ```
+//! # use fairlift_core::group::limit::{Answer, Direction, Entered, Limiter, Rates};
+//! # use fairlift_core::group::{GroupId, Groups};
+//! # let (groups, group, now) = (Groups::new(0), GroupId::ROOT, 0);
+//! # let mut limiter = Limiter::new(1, 4);
+//! # fn enter(_: char) -> Entered { Entered::Yes }
+//! limiter.set(&groups, group, Direction::Write, Rates { bytes_per_s: 0, ios_per_s: 10 }, now);
+//! assert_eq!(limiter.ask(&groups, group, Direction::Write, 4096, 'a', now), Answer::Go);
+//! assert_eq!(limiter.ask(&groups, group, Direction::Write, 4096, 'b', now), Answer::Held);
+//! let mut round = limiter.begin(&groups, 100_000_000);
+//! while let Some(token) = limiter.next(&groups, &mut round) {
+//!     let entered = enter(token);
+//!     limiter.settle(&groups, &mut round, entered);
+//! }
+//! assert_eq!(limiter.end(round), None); // or when to begin the next one
+//! ```
 
 mod gate;
 mod pace;
+mod side;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 use alloc::vec::Vec;
 
-use super::GroupId;
+use super::{GroupId, Groups};
 use crate::collections::{Id, List, ListLinks};
-use gate::{Entity, Place, Side};
-use tree::{Ancestry, Node};
+use pace::Pace;
+use side::Side;
 
 pub use pace::RATE_MAX;
 
-/// Unused time that is kept, by default: two ticks of the slowest clock (HZ=100) that a host may have for its timers.
+/// Unused time that is kept: two ticks of the slowest clock (HZ=100) that a host may have for its timers. What a host is later
+/// than this with its timers is lost.
 pub const BURST_NS: u64 = 20_000_000;
 
+/// A round never says that the next one is due later than this from now: a limit may owe centuries, and a host's timer need
+/// not be able to count them.
+pub const WAIT_MAX_NS: u64 = 3600 * crate::SECOND;
+
+/// Groups of a direction that come forward at the beginning of a round, to see whether there is a slot now.
+const FORWARD_MAX: usize = 2;
+/// Tokens that find no slot in one round; more have their try in the next, which comes at once.
+const REFUSED_MAX: u32 = 8;
+
 crate::collections::define_id! {
-    /// A bio that waits.
+    /// Who waits: a place among the waiters.
     WaiterId
 }
 
@@ -53,6 +84,7 @@ impl Rates {
     /// No limit.
     pub const NONE: Rates = Rates { bytes_per_s: 0, ios_per_s: 0 };
 
+    #[inline]
     fn is_none(self) -> bool {
         self == Rates::NONE
     }
@@ -79,6 +111,18 @@ pub enum Direction {
 impl Direction {
     /// Both.
     pub const ALL: [Direction; 2] = [Direction::Read, Direction::Write];
+
+    /// In which direction something of this kind goes.
+    #[inline]
+    pub fn of(op: crate::Op) -> Direction {
+        if op == crate::Op::Read { Direction::Read } else { Direction::Write }
+    }
+}
+
+/// What something of this kind and length is charged for: a discard moves no data and counts as one sector.
+#[inline]
+pub fn bytes_of(op: crate::Op, sectors: u32) -> u64 {
+    if op == crate::Op::Discard { 512 } else { u64::from(sectors) * 512 }
 }
 
 /// May a bio go?
@@ -86,230 +130,291 @@ impl Direction {
 pub enum Answer {
     /// It is charged.
     Go,
-    /// It waits under this name until [`Limits::next`] says it.
-    Wait(WaiterId),
-    /// It would have to wait, and [`Limits::new`]'s `waiters_max` do already.
+    /// The limiter has its token until [`Limiter::next`] says it.
+    Held,
+    /// It would have to wait, and there is no room ([`Limiter::new`]).
     Full,
 }
 
-/// Which waiting bio goes next.
+/// What became of a token that may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Next {
-    /// This one goes now; it is charged, and its name is free.
-    Go(WaiterId),
-    /// None before `until`, nanoseconds; ask again then.
-    Wait {
-        /// When.
-        until: u64,
-    },
-    /// Nobody waits.
-    Empty,
+pub enum Entered {
+    /// It went, and is charged.
+    Yes,
+    /// There is no slot for it. It stays, and its group stands back in its direction.
+    NoSlot,
 }
 
-/// The limits of a tree of groups, and who waits for them.
+/// Letting in, once: [`Limiter::begin`].
 #[derive(Debug)]
-pub struct Limits {
-    nodes: Vec<Node>,
-    /// [`Groups::changes`](super::Groups) when the tree was last looked at.
-    seen: u64,
+pub struct Round {
+    now: u64,
+    /// The direction that goes first.
+    first: usize,
+    /// Whose token [`Limiter::next`] said, in which direction.
+    asked: Option<(usize, GroupId)>,
+    refused: u32,
+    /// The round stopped before it was through.
+    again: bool,
+}
+
+/// The limits of a tree of groups, and the tokens that wait for them.
+#[derive(Debug)]
+pub struct Limiter<T> {
     sides: [Side; 2],
-    waiters: Waiters,
-    /// Bios of one group that may wait.
+    waiters: Waiters<T>,
+    /// Tokens of one group that may wait.
     room: usize,
-    burst_ns: u64,
+    /// The direction that goes first in the next round.
+    turn: usize,
+    /// A group that had to turn somebody away has room again.
+    room_made: bool,
 }
 
-/// The names of those who wait.
+/// The places of those who wait.
 #[derive(Debug)]
-struct Waiters {
-    /// How large each is, bytes.
-    bytes: Vec<u64>,
+struct Waiters<T> {
+    /// The token and how large its bio is, bytes.
+    tokens: Vec<Option<(T, u64)>>,
     links: ListLinks<WaiterId>,
     free: List<WaiterId>,
 }
 
-impl Limits {
-    /// No limits yet, for a table of `slots` groups ([`super::Groups::slots`]) of which each may have `room` bios waiting. All it
+impl<T: Copy> Limiter<T> {
+    /// No limits yet, for a table of `slots` groups ([`Groups::slots`]) of which each may have `room` tokens waiting. All it
     /// will ever need is allocated here.
-    pub fn new(slots: usize, room: usize) -> Limits {
-        Limits::with_room(slots.max(1), room, slots.max(1) * room)
+    pub fn new(slots: usize, room: usize) -> Limiter<T> {
+        Limiter::with_room(slots.max(1), room, slots.max(1) * room)
     }
 
-    /// As [`Limits::new`], but so many bios may wait in all, of whatever groups.
-    pub fn sharing(slots: usize, waiters_max: usize) -> Limits {
-        Limits::with_room(slots.max(1), waiters_max, waiters_max)
+    /// As [`Limiter::new`], but so many tokens may wait in all, of whatever groups.
+    pub fn sharing(slots: usize, tokens_max: usize) -> Limiter<T> {
+        Limiter::with_room(slots.max(1), tokens_max, tokens_max)
     }
 
-    fn with_room(slots: usize, room: usize, names: usize) -> Limits {
-        Limits {
-            nodes: alloc::vec![Node::ROOT; slots],
-            seen: 0,
+    fn with_room(slots: usize, room: usize, places: usize) -> Limiter<T> {
+        Limiter {
             sides: [Side::new(slots), Side::new(slots)],
-            waiters: Waiters::new(names),
+            waiters: Waiters::new(places),
             room,
-            burst_ns: BURST_NS,
+            turn: 0,
+            room_made: false,
         }
     }
 
-    /// Unused time that is kept, nanoseconds ([`BURST_NS`] at first). A host must not be later than this with its timers, or
-    /// the excess is lost.
-    pub fn burst_ns(&self) -> u64 {
-        self.burst_ns
+    /// Is there a limit, or somebody who waits for one that was? Else nobody has to ask.
+    #[inline]
+    pub fn is_used(&self) -> bool {
+        self.sides[0].busy | self.sides[1].busy != 0
     }
 
-    /// Keep unused time for so long.
-    pub fn set_burst_ns(&mut self, burst_ns: u64) {
-        self.burst_ns = burst_ns;
+    /// Tokens waiting.
+    #[inline]
+    pub fn held(&self) -> usize {
+        self.waiters.taken()
     }
 
-    /// Bios waiting at `group` and below.
+    /// Tokens waiting at `group` and below.
     pub fn waiting(&self, group: GroupId) -> usize {
-        self.sides.iter().map(|side| side.gates[group.index()].waiting as usize).sum()
+        self.sides.iter().map(|side| side.gate(group).waiting as usize).sum()
     }
 
     /// Of these, those of `group` itself.
     pub fn waiting_here(&self, group: GroupId) -> usize {
-        self.sides.iter().map(|side| side.gates[group.index()].fifo.len()).sum()
+        self.sides.iter().map(|side| side.gate(group).line.len()).sum()
     }
 
-    /// How many names there are for those who wait.
-    pub fn names(&self) -> usize {
-        self.waiters.bytes.len()
+    /// The limits of `group` itself.
+    pub fn rates(&self, groups: &Groups, group: GroupId, direction: Direction) -> Rates {
+        let gate = self.sides[direction as usize].gate(group);
+        if gate.epoch == groups.epoch(group) { gate.rates() } else { Rates::NONE }
+    }
+
+    // ---- limits -----------------------------------------------------------------------------------------------------------
+
+    /// Limit `group` from now on; rates above [`RATE_MAX`] are taken as that. What its last bios owe is paid at the new rate,
+    /// or, while there is none, at the last there was. Begin a round.
+    pub fn set(&mut self, groups: &Groups, group: GroupId, direction: Direction, rates: Rates, now: u64) {
+        let side = &mut self.sides[direction as usize];
+        side.renew(groups, group);
+        side.set(groups, group, rates, now);
+    }
+
+    /// `group` was removed: its own limits are gone, with what was owed to them. What waits there goes on waiting for those
+    /// above, in its place. Begin a round.
+    pub fn removed(&mut self, groups: &Groups, group: GroupId, now: u64) {
+        for side in self.sides.iter_mut().filter(|side| side.busy > 0) {
+            side.renew(groups, group);
+            side.set(groups, group, Rates::NONE, now);
+            let gate = side.gate_mut(group);
+            (gate.bytes, gate.ios) = (Pace::NONE, Pace::NONE);
+        }
     }
 
     // ---- a bio comes ------------------------------------------------------------------------------------------------------
 
-    /// A bio of `group` with so many bytes: may it go?
+    /// A bio of `group` with so many bytes: may it go? If not, `token` is kept.
     #[inline]
-    pub fn ask(&mut self, group: GroupId, direction: Direction, bytes: u64, now: u64) -> Answer {
-        let gate = &self.sides[direction as usize].gates[group.index()];
-        if gate.scarce.is_none() && gate.fifo.is_empty() {
+    pub fn ask(
+        &mut self,
+        groups: &Groups,
+        group: GroupId,
+        direction: Direction,
+        bytes: u64,
+        token: T,
+        now: u64,
+    ) -> Answer {
+        if self.sides[direction as usize].busy == 0 {
             return Answer::Go;
         }
-        self.ask_limited(group, direction as usize, bytes, now)
+        self.ask_limited(groups, (group, direction), bytes, token, now)
     }
 
-    fn ask_limited(&mut self, group: GroupId, at: usize, bytes: u64, now: u64) -> Answer {
-        if self.may_pass(group, at, now) {
-            self.charge_way(group, at, bytes, now);
+    fn ask_limited(
+        &mut self,
+        groups: &Groups,
+        (group, direction): (GroupId, Direction),
+        bytes: u64,
+        token: T,
+        now: u64,
+    ) -> Answer {
+        let here = self.waiting_here(group);
+        let side = &mut self.sides[direction as usize];
+        side.renew(groups, group);
+        if side.may_pass(groups, group, now) {
+            side.pass(groups, group, bytes, now);
             return Answer::Go;
         }
-        let here = self.sides.iter().map(|side| side.gates[group.index()].fifo.len()).sum::<usize>();
-        if here >= self.room {
+        let waiter = if here < self.room { self.waiters.take(token, bytes) } else { None };
+        let Some(waiter) = waiter else {
+            side.gate_mut(group).turned_away = true;
             return Answer::Full;
-        }
-        let Some(waiter) = self.waiters.take(bytes) else { return Answer::Full };
-        let mut bios = List::new();
-        bios.push_back(&mut self.waiters.links, waiter);
-        self.append(at, group, bios, now);
-        Answer::Wait(waiter)
+        };
+        side.line_up(groups, &mut self.waiters.links, (group, waiter), now);
+        Answer::Held
     }
 
-    /// A bio that nobody may hold up (metadata, swap): it goes, and is charged all the same.
-    pub fn charge(&mut self, group: GroupId, direction: Direction, bytes: u64, now: u64) {
-        let at = direction as usize;
-        if self.sides[at].gates[group.index()].scarce.is_none() {
-            return;
+    /// A bio that nobody may hold up (metadata, the data of a flush sequence, what goes to the head): it goes, and is charged
+    /// all the same.
+    #[inline]
+    pub fn charge(&mut self, groups: &Groups, group: GroupId, direction: Direction, bytes: u64, now: u64) {
+        let side = &mut self.sides[direction as usize];
+        if side.busy > 0 {
+            side.renew(groups, group);
+            side.bill(groups, group, bytes, now, false);
         }
-        self.charge_way(group, at, bytes, now);
-        // Those who were ready may not be any more.
-        for above in Ancestry::of(&self.nodes, group) {
+    }
+
+    // ---- bios go ----------------------------------------------------------------------------------------------------------
+
+    /// Begin to let in who may go by `now`. Those who found no slot before have another try, a few at a time.
+    pub fn begin(&mut self, groups: &Groups, now: u64) -> Round {
+        for side in &mut self.sides {
+            side.come_forward(groups, FORWARD_MAX, now);
+        }
+        let first = self.turn;
+        self.turn = 1 - first;
+        Round { now, first, asked: None, refused: 0, again: false }
+    }
+
+    /// The next who may go. Nothing is charged before [`Limiter::settle`] says what became of it, which comes before all other
+    /// calls.
+    pub fn next(&mut self, groups: &Groups, round: &mut Round) -> Option<T> {
+        round.again = false;
+        for at in [round.first, 1 - round.first] {
             let side = &mut self.sides[at];
-            if side.gates[above.index()].place != Place::Idle {
-                side.withdraw(&self.nodes, above);
-                side.rise(&self.nodes, above, now);
-            }
-        }
-    }
-
-    /// Nobody waits for one of its limits, and all of them allow it.
-    fn may_pass(&self, group: GroupId, at: usize, now: u64) -> bool {
-        let gates = &self.sides[at].gates;
-        gates[group.index()].fifo.is_empty()
-            && Ancestry::of(&self.nodes, group)
-                .map(|g| &gates[g.index()])
-                .all(|gate| gate.rates().is_none() || (gate.waiting == 0 && gate.open_at() <= now))
-    }
-
-    fn charge_way(&mut self, group: GroupId, at: usize, bytes: u64, now: u64) {
-        for above in Ancestry::of(&self.nodes, group) {
-            let gate = &mut self.sides[at].gates[above.index()];
-            gate.forget_credit(now, self.burst_ns);
-            gate.charge(bytes);
-        }
-    }
-
-    // ---- a bio goes -------------------------------------------------------------------------------------------------------
-
-    /// The next waiting bio of `direction` that may go. Ask at the time of the last [`Next::Wait`], after every
-    /// [`Answer::Wait`] and every change, and again after each [`Next::Go`].
-    pub fn next(&mut self, direction: Direction, now: u64) -> Next {
-        let at = direction as usize;
-        self.sides[at].ring(&self.nodes, now);
-        if self.sides[at].gates[GroupId::ROOT.index()].place == Place::Ready {
-            return self.serve(at, now).map_or(Next::Empty, Next::Go);
-        }
-        self.sides[at].first_timer().map_or(Next::Empty, |until| Next::Wait { until })
-    }
-
-    /// Everybody who waits goes at once and is charged: for a host that has to run dry. What they owe is paid by those who come
-    /// later. O(waiters x depth).
-    pub fn open(&mut self, now: u64, mut go: impl FnMut(WaiterId)) {
-        for at in 0..2 {
-            for index in 0..self.nodes.len() {
-                let group = GroupId::from_index(index);
-                let mut bios = self.leave_gate(at, group);
-                while let Some(waiter) = bios.pop_front(&mut self.waiters.links) {
-                    self.charge_way(group, at, self.waiters.bytes[waiter.index()], now);
-                    self.waiters.release(waiter);
-                    go(waiter);
+            round.again |= side.ring(groups, round.now);
+            if let Some(group) = side.first() {
+                if round.refused >= REFUSED_MAX {
+                    round.again = true;
+                    return None;
                 }
+                round.asked = Some((at, group));
+                let first = side.gate(group).line.front()?;
+                return self.waiters.tokens[first.index()].map(|(token, _)| token);
+            }
+        }
+        None
+    }
+
+    /// What became of the one that [`Limiter::next`] said.
+    pub fn settle(&mut self, groups: &Groups, round: &mut Round, entered: Entered) {
+        let Some((at, group)) = round.asked.take() else { return };
+        match entered {
+            Entered::Yes => {
+                self.let_go(groups, at, group, round.now);
+            }
+            Entered::NoSlot => {
+                round.refused += 1;
+                self.sides[at].stand_back(groups, group, round.now);
             }
         }
     }
 
-    /// Down from the root to the bio whose turn it is, and up again with the bill.
-    fn serve(&mut self, at: usize, now: u64) -> Option<WaiterId> {
-        let side = &mut self.sides[at];
-        let mut entity = side.gates[GroupId::ROOT.index()].ready.first()?;
-        while entity.is_child() {
-            entity = side.gates[entity.group().index()].ready.first()?;
+    /// When to begin the next round, if somebody waits for a time: later than now, and not later than [`WAIT_MAX_NS`] from
+    /// now.
+    pub fn end(&self, round: Round) -> Option<u64> {
+        let soon = round.now.saturating_add(1);
+        if round.again {
+            return Some(soon);
         }
-        let leaf = entity.group();
-        let waiter = side.gates[leaf.index()].fifo.pop_front(&mut self.waiters.links)?;
-        let bytes = self.waiters.bytes[waiter.index()];
-        self.waiters.release(waiter);
-        for group in Ancestry::of(&self.nodes, leaf) {
-            let weight = match entity.is_child() {
-                true => self.nodes[entity.group().index()].weight,
-                false => self.nodes[leaf.index()].leaf_weight,
-            };
-            let gate = &mut side.gates[group.index()];
-            gate.waiting -= 1;
-            gate.charge_waiter(bytes, now, self.burst_ns);
-            side.charge_turn(group, entity, bytes, weight);
-            side.settle(group, now);
-            entity = Entity::child(group);
+        let until = self.sides.iter().filter_map(Side::first_timer).min()?;
+        Some(until.clamp(soon, round.now.saturating_add(WAIT_MAX_NS).max(soon)))
+    }
+
+    /// A slot that `group` had is free: who stands back there is among the first who try again. O(1).
+    #[inline]
+    pub fn slot_freed(&mut self, group: GroupId) {
+        if self.waiters.taken() > 0 {
+            self.sides.iter_mut().for_each(|side| side.prefer(group));
         }
-        Some(waiter)
+    }
+
+    /// Somebody who waits goes at once, allowed or not, and is charged: for a host that has to run dry, until there is none.
+    /// What they owe is paid by those who come later.
+    pub fn release(&mut self, groups: &Groups, now: u64) -> Option<T> {
+        let at = self.sides.iter().position(|side| side.some_line().is_some())?;
+        let group = self.sides[at].some_line()?;
+        self.let_go(groups, at, group, now)
+    }
+
+    /// Has room been made since the last call for those who got [`Answer::Full`]?
+    #[inline]
+    pub fn take_room(&mut self) -> bool {
+        core::mem::take(&mut self.room_made)
+    }
+
+    fn let_go(&mut self, groups: &Groups, at: usize, group: GroupId, now: u64) -> Option<T> {
+        let waiter = self.sides[at].take_first(&mut self.waiters.links, group)?;
+        let (token, bytes) = self.waiters.release(waiter)?;
+        self.sides[at].bill(groups, group, bytes, now, true);
+        for side in &mut self.sides {
+            self.room_made |= core::mem::take(&mut side.gate_mut(group).turned_away);
+        }
+        Some(token)
     }
 }
 
-impl Waiters {
-    fn new(capacity: usize) -> Waiters {
+impl<T: Copy> Waiters<T> {
+    fn new(capacity: usize) -> Waiters<T> {
         let mut links = ListLinks::new(capacity);
         let mut free = List::new();
         (0..capacity).for_each(|slot| free.push_back(&mut links, WaiterId::from_index(slot)));
-        Waiters { bytes: alloc::vec![0; capacity], links, free }
+        Waiters { tokens: alloc::vec![None; capacity], links, free }
     }
 
-    fn take(&mut self, bytes: u64) -> Option<WaiterId> {
+    fn taken(&self) -> usize {
+        self.tokens.len() - self.free.len()
+    }
+
+    fn take(&mut self, token: T, bytes: u64) -> Option<WaiterId> {
         let waiter = self.free.pop_front(&mut self.links)?;
-        self.bytes[waiter.index()] = bytes;
+        self.tokens[waiter.index()] = Some((token, bytes));
         Some(waiter)
     }
 
-    fn release(&mut self, waiter: WaiterId) {
+    fn release(&mut self, waiter: WaiterId) -> Option<(T, u64)> {
         self.free.push_front(&mut self.links, waiter);
+        self.tokens[waiter.index()].take()
     }
 }

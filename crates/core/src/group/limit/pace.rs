@@ -20,21 +20,20 @@ pub const RATE_MAX: u64 = 1 << 48;
 pub(super) struct Pace {
     /// Units a second; 0 = no limit.
     rate: u64,
-    /// All that went is paid for at `due_ns + rest / rate`; `rest < rate`.
+    /// The rate there is, or else the last there was: debts outlive their limit and are paid at it, so that nobody gets rid
+    /// of one by having the limit taken away and set again.
+    last_rate: u64,
+    /// All that went is paid for at `due_ns + rest / last_rate`; `rest < last_rate`, or both are 0.
     due_ns: u64,
     rest: u64,
 }
 
 impl Pace {
     /// No limit.
-    pub(super) const NONE: Pace = Pace::of(0);
-
-    /// This rate, with nothing owed since the beginning of time.
-    pub(super) const fn of(rate: u64) -> Pace {
-        Pace { rate, due_ns: 0, rest: 0 }
-    }
+    pub(super) const NONE: Pace = Pace { rate: 0, last_rate: 0, due_ns: 0, rest: 0 };
 
     /// The rate, 0 without one.
+    #[inline]
     pub(super) const fn rate(&self) -> u64 {
         self.rate
     }
@@ -43,13 +42,19 @@ impl Pace {
     #[inline]
     pub(super) const fn ready_at(&self) -> u64 {
         // No overflow: `due_ns` stops at MAX, where `rest` is 0.
-        self.due_ns + (self.rest > 0) as u64
+        if self.rate == 0 { 0 } else { self.due_ns + (self.rest > 0) as u64 }
+    }
+
+    /// Is there time before `floor_ns` that nobody used?
+    #[inline]
+    pub(super) const fn has_credit(&self, floor_ns: u64) -> bool {
+        self.due_ns < floor_ns
     }
 
     /// Time that nobody used before `floor_ns` is lost.
     #[inline]
     pub(super) fn forget_credit(&mut self, floor_ns: u64) {
-        if self.due_ns < floor_ns {
+        if self.has_credit(floor_ns) {
             self.due_ns = floor_ns;
             self.rest = 0;
         }
@@ -76,17 +81,19 @@ impl Pace {
     }
 
     /// From now on `rate` (0: none; at most [`RATE_MAX`]). What is owed stays owed, to the last fraction of a unit, and is paid
-    /// at the new rate; unused time stays the same time.
+    /// at the new rate; unused time stays the same time, but time without a limit is no unused time.
     pub(super) fn set(&mut self, rate: u64, now: u64) {
-        let (old, debt_ns) = (self.rate, self.due_ns.saturating_sub(now));
-        self.rate = rate;
-        if old == 0 || rate == 0 {
-            (self.due_ns, self.rest) = if rate == 0 { (0, 0) } else { (now, 0) };
-        } else if self.due_ns < now {
+        let was_limited = core::mem::replace(&mut self.rate, rate) != 0;
+        if rate == 0 {
+            return;
+        }
+        let last_rate = core::mem::replace(&mut self.last_rate, rate);
+        if self.due_ns < now {
             self.rest = 0;
+            self.due_ns = if was_limited { self.due_ns } else { now };
         } else {
             // Not on the request path, so in 128 bits: 2^64 ns x 2^48 + 2^48 < 2^113.
-            let owed = u128::from(debt_ns) * u128::from(old) + u128::from(self.rest);
+            let owed = u128::from(self.due_ns - now) * u128::from(last_rate) + u128::from(self.rest);
             let ns = u64::try_from(owed / u128::from(rate)).ok().and_then(|ns| now.checked_add(ns));
             // The remainder is below `rate`, which is a u64.
             let rest = (owed % u128::from(rate)) as u64;
@@ -180,6 +187,27 @@ mod tests {
             pace.set(if fast { 3 } else { 1 }, now);
         }
         assert_eq!(now, 500_000_000, "1 unit at 2 a second");
+    }
+
+    /// 10 units owed at 1 a second are 10 s; 4 s of them pass without a limit, and the 6 units left are 3 s at 2 a second.
+    #[test]
+    fn a_debt_outlives_its_limit() {
+        let mut pace = pace(1);
+        pace.charge(10);
+        pace.set(0, SECOND);
+        assert_eq!(pace.ready_at(), 0, "nothing is in the way");
+        pace.charge(1000);
+        pace.set(2, 4 * SECOND);
+        assert_eq!(pace.ready_at(), 7 * SECOND);
+    }
+
+    /// Time without a limit is not saved up for when there is one.
+    #[test]
+    fn freedom_is_no_credit() {
+        let mut pace = pace(1);
+        pace.set(0, SECOND);
+        pace.set(1, 10 * SECOND);
+        assert_eq!(pace.ready_at(), 10 * SECOND);
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Loop {
             ..QueueConfig::default()
         };
         let built = (elevator::find(elevator).unwrap().build)(&config.elevator(), profile);
-        let counts = vec![0; GROUPS + 1];
+        let counts = vec![0; 2 * GROUPS + 1];
         Loop {
             q: RequestQueue::new(config, built),
             now: 0,
@@ -150,7 +150,7 @@ impl Loop {
                     }
                 }
                 Dispatch::Idle { until } => return until,
-                Dispatch::Empty => break,
+                Dispatch::Empty | Dispatch::Busy => break,
             }
         }
         u64::MAX

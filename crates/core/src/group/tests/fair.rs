@@ -7,7 +7,7 @@ use super::properties::Random;
 use crate::MS;
 use crate::context::IoClass;
 use crate::group::fair::Fair;
-use crate::group::{GroupId, GroupParams, Groups, Used};
+use crate::group::{Bill, GroupId, GroupParams, Groups};
 
 const ROOT: GroupId = GroupId::ROOT;
 
@@ -18,8 +18,8 @@ fn weight(weight: u32) -> GroupParams {
 /// Who is served in `turns` turns of this length, each for the whole of it.
 fn order(groups: &mut Groups, turns: usize, turn_ns: u64) -> Vec<GroupId> {
     let serve = |groups: &mut Groups| {
-        let group = groups.pick().expect("somebody is busy");
-        groups.charge(group, &Used { time_ns: turn_ns, ..Used::default() });
+        let group = groups.next().expect("somebody is busy");
+        groups.charge(group, &Bill { time_ns: turn_ns, ..Bill::NONE });
         group
     };
     (0..turns).map(|_| serve(groups)).collect()
@@ -55,7 +55,7 @@ fn a_heavy_group_does_not_wait_for_every_light_one() {
     assert_eq!(turns.len(), 20, "half of the weight, half of the turns");
     // Twice when a round ends: the last light one has the same deadline.
     assert!(turns.windows(2).all(|pair| pair[1] - pair[0] <= 3), "{turns:?}");
-    assert!(turns.windows(2).filter(|pair| pair[1] - pair[0] == 3).count() <= 2, "{turns:?}");
+    assert!(turns.windows(2).filter(|pair| pair[1] - pair[0] == 3).count() <= 3, "{turns:?}");
 }
 
 /// The example of the kernel's documentation (cfq-iosched.txt): root's tasks 125; A 500 with its own 750; B 250; below A:
@@ -154,21 +154,51 @@ fn a_new_weight_holds_from_the_next_turn_on() {
 
 #[test]
 fn the_table_refuses_what_makes_no_tree() {
-    use crate::group::GroupError::{Circle, Full, Root, Unknown, Weight};
+    use crate::group::GroupError::{Root, Unknown, Weight};
     let mut groups = Groups::new(3);
     let a = groups.create(ROOT, weight(100)).unwrap();
     let b = groups.create(a, weight(100)).unwrap();
     let c = groups.create(b, weight(100)).unwrap();
-    assert_eq!(groups.create(ROOT, weight(100)), Err(Full));
     assert_eq!(groups.create(ROOT, weight(0)), Err(Weight));
     assert_eq!(groups.set_params(a, weight(10_001)), Err(Weight));
-    assert_eq!([groups.reparent(a, a), groups.reparent(a, c)], [Err(Circle); 2]);
-    assert_eq!([groups.reparent(ROOT, a), groups.remove(ROOT).map(|_| ())], [Err(Root); 2]);
-    // b's child becomes a's; the slot is free for the next, and the stale id is not a group.
-    assert_eq!(groups.remove(b), Ok(a));
-    assert_eq!((groups[c].parent(), groups.set_params(b, weight(1))), (a, Err(Unknown)));
+    assert_eq!(groups.remove(ROOT), Err(Root));
+    // b's child keeps its place; what still names b goes to a; the slot is free once the child is gone.
+    assert_eq!(groups.remove(b), Ok(()));
+    assert_eq!((groups[c].parent(), groups.set_params(b, weight(1))), (b, Err(Unknown)));
+    assert_eq!(groups.known(b), a);
+    assert_eq!(groups.create(b, weight(1)), Err(Unknown));
+    assert_eq!(groups.remove(c), Ok(()));
     assert_eq!(groups.known(b), ROOT);
-    assert_eq!(groups.create(a, weight(1)), Ok(b));
+}
+
+#[test]
+fn nothing_is_deeper_than_32_levels() {
+    let mut groups = Groups::new(64);
+    let mut parent = ROOT;
+    for _ in 0..crate::group::DEPTH_MAX {
+        parent = groups.create(parent, weight(100)).unwrap();
+    }
+    assert_eq!(groups.create(parent, weight(100)), Err(crate::group::GroupError::Depth));
+}
+
+/// A tenant that makes groups until it is refused has what the table was built for; those beside it, and beside the groups above
+/// it, still find places, for several of their own.
+#[test]
+fn nobody_can_take_all_places_of_the_table() {
+    let mut groups = Groups::new(64);
+    let shelf = groups.create(ROOT, weight(100)).unwrap();
+    let greedy = groups.create(shelf, weight(100)).unwrap();
+    let mut made = 0;
+    while groups.create(greedy, weight(100)).is_ok() {
+        made += 1;
+    }
+    assert!((62..=72).contains(&made), "{made}");
+    let beside = groups.create(shelf, weight(100)).unwrap();
+    assert!(groups.create(beside, weight(100)).is_ok(), "one of its own");
+    for _ in 0..8 {
+        let later = groups.create(ROOT, weight(100)).unwrap();
+        assert!(groups.create(later, weight(100)).is_ok(), "one of its own");
+    }
 }
 
 // ---- against the fluid ----
@@ -180,9 +210,9 @@ struct Fluid {
     ahead_ns: f64,
 }
 
-/// Random flat bands and trees; every busy child of every node stays within a slice and a request of the fluid.
+/// Random flat bands and trees; every busy child of every node stays within a slice and two requests of the fluid.
 #[test]
-fn nobody_is_further_from_its_due_than_a_slice_and_a_request() {
+fn nobody_is_further_from_its_due_than_a_slice_and_two_requests() {
     let (slice_ns, request_ns) = (100 * MS, 12 * MS);
     for seed in 0..60 {
         let mut random = Random::new(seed);
@@ -203,15 +233,17 @@ fn nobody_is_further_from_its_due_than_a_slice_and_a_request() {
         // Index 2g: the tasks of g; 2g + 1: g itself.
         let mut fluid = vec![Fluid::default(); 2 * ids.len()];
         for _ in 0..3000 {
-            let served = groups.pick().expect("all are busy");
+            let served = groups.next().expect("all are busy");
             // A whole slice, a part of one, or one that a request overran.
+            let turn_ns = groups.settings().slice_ns(groups.share(served));
             let charge_ns = match random.below(3) {
-                0 => slice_ns,
-                1 => random.below(slice_ns),
-                _ => slice_ns + random.below(request_ns),
+                0 => turn_ns,
+                1 => random.below(turn_ns),
+                _ => turn_ns + random.below(request_ns),
             };
-            groups.charge(served, &Used { time_ns: charge_ns, ..Used::default() });
-            let bound_ns = (slice_ns + request_ns) as f64;
+            groups.charge(served, &Bill { time_ns: charge_ns, ..Bill::NONE });
+            // Deadlines are reckoned with a slice, and each of two turns may have overrun it.
+            let bound_ns = (slice_ns + 2 * request_ns) as f64;
             account(&groups, &ids, &mut fluid, served, charge_ns);
             for (entity, fluid) in fluid.iter().enumerate() {
                 assert!(
@@ -242,13 +274,12 @@ fn account(groups: &Groups, ids: &[GroupId], fluid: &mut [Fluid], served: GroupI
     }
 }
 
-/// With groups coming, going, moving and changing weight all the time, two that stay are served in proportion.
+/// With groups coming, going and changing weight all the time, two that stay are served in proportion.
 #[test]
 fn who_stays_gets_its_share_whatever_the_others_do() {
     for seed in 0..60 {
         let mut random = Random::new(seed);
         let mut groups = Groups::new(8);
-        let shelf = groups.create(ROOT, weight(100)).unwrap();
         let a = groups.create(ROOT, weight(300)).unwrap();
         let b = groups.create(ROOT, weight(100)).unwrap();
         let others: Vec<_> = (0..5).map(|_| groups.create(ROOT, weight(100)).unwrap()).collect();
@@ -257,15 +288,14 @@ fn who_stays_gets_its_share_whatever_the_others_do() {
         for step in 0..4000 {
             let other = random.one_of(&others);
             match random.below(6) {
-                0 => groups.set_busy(other, true),
-                1 => groups.set_busy(other, false),
+                0 => _ = groups.set_busy(other, true),
+                1 => _ = groups.set_busy(other, false),
                 2 => groups.set_params(other, weight(1 + random.below(10_000) as u32)).unwrap(),
-                3 => groups.reparent(other, random.one_of(&[ROOT, shelf])).unwrap(),
                 _ => {}
             }
             let charge_ns = 1 + random.below(100 * MS);
-            let served = groups.pick().expect("two are busy");
-            groups.charge(served, &Used { time_ns: charge_ns, ..Used::default() });
+            let served = groups.next().expect("two are busy");
+            groups.charge(served, &Bill { time_ns: charge_ns, ..Bill::NONE });
             for (index, id) in [a, b].into_iter().enumerate() {
                 got[index] += if served == id { charge_ns } else { 0 };
             }
@@ -282,7 +312,7 @@ fn who_stays_gets_its_share_whatever_the_others_do() {
 
 #[test]
 fn largest_charges_do_not_overflow() {
-    let mut fair = Fair::new(1, 100 * MS);
+    let mut fair = Fair::new(1, crate::group::Settings::DEFAULT.quantum());
     fair.enter(ROOT, ROOT, &GroupParams { leaf_weight: 1, ..weight(1) });
     fair.activate(ROOT);
     for _ in 0..100 {

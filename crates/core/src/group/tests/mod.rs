@@ -3,6 +3,5 @@
 
 mod closed_loop;
 mod fair;
-mod occupancy;
 mod properties;
 mod shares;

@@ -41,23 +41,36 @@ impl ElevatorQueue {
     /// The device gave `rq` back unserved and the host keeps it for now: as [`ElevatorQueue::requeue`], but held. It goes on
     /// by [`ElevatorQueue::insert_again`] or [`ElevatorQueue::issue_again`].
     pub fn take_back(&mut self, rq: RequestId, now: u64) {
-        self.requeue(rq, now);
-        self.take_aside();
-        debug_assert!(self.requests[rq].state == RequestState::Held);
+        self.give_back(rq, now);
+        self.requests[rq].state = RequestState::Held;
+        self.uncount();
+        if self.grouped {
+            self.group_withdrawal(rq);
+        }
     }
 
-    /// A request taken back goes to the head of the dispatch list.
-    pub fn insert_again(&mut self, rq: RequestId) {
-        debug_assert!(self.requests[rq].state == RequestState::Held);
-        self.requests[rq].state = RequestState::Listed;
-        self.queued += 1;
-        self.list.push_front(rq);
+    /// A request taken back goes before all others (of its group, where there are groups).
+    pub fn insert_again(&mut self, rq: RequestId, now: u64) {
+        self.count_again(rq, now);
+        if self.in_turns() {
+            self.push_head(rq);
+        } else {
+            self.list.push_front(rq);
+        }
     }
 
     /// A request taken back goes to the device without being asked for.
     pub fn issue_again(&mut self, rq: RequestId, now: u64) {
-        debug_assert!(self.requests[rq].state == RequestState::Held);
-        self.queued += 1;
+        self.count_again(rq, now);
         self.start(rq, now);
+    }
+
+    fn count_again(&mut self, rq: RequestId, now: u64) {
+        debug_assert!(self.requests[rq].state == RequestState::Held);
+        self.requests[rq].state = RequestState::Listed;
+        self.queued += 1;
+        if self.grouped {
+            self.group_arrival(rq, now);
+        }
     }
 }

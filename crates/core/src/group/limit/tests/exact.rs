@@ -122,13 +122,13 @@ fn an_ancestors_idleness_before_the_wait_is_worth_the_burst() {
     let mut limits = tree(&[0, 1, 1], 4);
     limits.set(group(1), WRITE, ios_per_s(10), 0);
     limits.set(group(2), WRITE, ios_per_s(1), 0);
-    assert_eq!(limits.ask(group(2), WRITE, 512, 0), Answer::Go);
+    assert_eq!(limits.ask(group(2), WRITE, 512, 0), Asked::Go);
     // The parent is paid for at 100 ms and idle from then on.
-    assert!(matches!(limits.ask(group(2), WRITE, 512, 990 * MS), Answer::Wait(_)));
+    assert!(matches!(limits.ask(group(2), WRITE, 512, 990 * MS), Asked::Wait(_)));
     assert_eq!(next(&mut limits, 990 * MS), Next::Wait { until: SECOND });
     assert!(matches!(next(&mut limits, SECOND), Next::Go(_)));
     // 100 ms after 20 ms before the wait began.
-    assert!(matches!(limits.ask(group(3), WRITE, 512, SECOND), Answer::Wait(_)));
+    assert!(matches!(limits.ask(group(3), WRITE, 512, SECOND), Asked::Wait(_)));
     assert_eq!(next(&mut limits, SECOND), Next::Wait { until: 1070 * MS });
 }
 
@@ -146,7 +146,7 @@ fn a_pile_below_a_busy_parent_keeps_its_own_limit() {
     let mut own = 0;
     for ms in 1000..2000 {
         while let Next::Go(name) = next(&mut limits, ms * 1_000_000) {
-            own += u64::from(busy.names[name.index()] == 0);
+            own += u64::from(busy.names[name as usize] == 0);
         }
     }
     assert!((80..=83).contains(&own), "{own} in a second at 80 a second");

@@ -1,14 +1,17 @@
 //! The limits against their own words: exact, bounded, in order, fair, changeable, never stuck.
 
+mod cost;
 mod exact;
 mod order;
 mod properties;
+mod shares;
+mod slots;
 
 use std::vec::Vec;
 
 use super::*;
 use crate::SECOND;
-use crate::group::{GroupParams, Groups};
+use crate::group::GroupParams;
 
 const READ: Direction = Direction::Read;
 const WRITE: Direction = Direction::Write;
@@ -35,35 +38,84 @@ fn table(groups: &[(usize, u32)]) -> Groups {
     table
 }
 
+/// What a bio is told, by the name it waits under.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asked {
+    Go,
+    Wait(u64),
+    Full,
+}
+
+/// Who goes, or when to ask again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Next {
+    Go(u64),
+    Wait { until: u64 },
+    Empty,
+}
+
+/// A table of groups and a limiter on it; every bio has a name.
+struct Limits {
+    groups: Groups,
+    limiter: Limiter<u64>,
+    names: u64,
+}
+
 /// Limits on groups 1, 2, ... with these parents, each of weight 100, with room for so many waiting bios in each.
 fn tree(parents: &[usize], room: usize) -> Limits {
-    on(&table(&parents.iter().map(|parent| (*parent, 100)).collect::<Vec<_>>()), room)
+    on(table(&parents.iter().map(|parent| (*parent, 100)).collect::<Vec<_>>()), room)
 }
 
-fn on(table: &Groups, room: usize) -> Limits {
-    let mut limits = Limits::new(table.slots(), room);
-    limits.follow(table, 0);
-    limits
+fn on(groups: Groups, room: usize) -> Limits {
+    Limits { limiter: Limiter::new(groups.slots(), room), groups, names: 0 }
 }
 
-/// Whoever may go in either direction.
-fn next(limits: &mut Limits, now: u64) -> Next {
-    let read = limits.next(READ, now);
-    if matches!(read, Next::Go(_)) {
-        return read;
+impl Limits {
+    fn ask(&mut self, group: GroupId, direction: Direction, bytes: u64, now: u64) -> Asked {
+        self.names += 1;
+        match self.limiter.ask(&self.groups, group, direction, bytes, self.names, now) {
+            Answer::Go => Asked::Go,
+            Answer::Held => Asked::Wait(self.names),
+            Answer::Full => Asked::Full,
+        }
     }
-    match (read, limits.next(WRITE, now)) {
-        (_, write @ Next::Go(_)) => write,
-        (Next::Wait { until: a }, Next::Wait { until: b }) => Next::Wait { until: a.min(b) },
-        (Next::Wait { until }, Next::Empty) | (Next::Empty, Next::Wait { until }) => Next::Wait { until },
-        _ => Next::Empty,
+
+    fn charge(&mut self, group: GroupId, direction: Direction, bytes: u64, now: u64) {
+        self.limiter.charge(&self.groups, group, direction, bytes, now);
+    }
+
+    fn set(&mut self, group: GroupId, direction: Direction, rates: Rates, now: u64) {
+        self.limiter.set(&self.groups, group, direction, rates, now);
+    }
+
+    fn remove(&mut self, group: GroupId, now: u64) {
+        self.groups.remove(group).expect("it is there");
+        self.limiter.removed(&self.groups, group, now);
+    }
+
+    fn waiting(&self, group: GroupId) -> usize {
+        self.limiter.waiting(group)
+    }
+}
+
+/// The next who may go, in either direction.
+fn next(limits: &mut Limits, now: u64) -> Next {
+    loop {
+        let mut round = limits.limiter.begin(&limits.groups, now);
+        if let Some(name) = limits.limiter.next(&limits.groups, &mut round) {
+            limits.limiter.settle(&limits.groups, &mut round, Entered::Yes);
+            return Next::Go(name);
+        }
+        if !round.again {
+            return limits.limiter.end(round).map_or(Next::Empty, |until| Next::Wait { until });
+        }
     }
 }
 
 /// Somebody who always has `depth` bios on their way: (group, bytes of a bio).
 struct Busy {
     of: Vec<(GroupId, u64)>,
-    /// Who waits under each name.
+    /// Whose bio waits under each name.
     names: Vec<usize>,
     now: u64,
     /// Bios that went: (when, whose).
@@ -80,13 +132,13 @@ impl Busy {
         let (group, bytes) = self.of[who];
         loop {
             match limits.ask(group, WRITE, bytes, self.now) {
-                Answer::Go => self.went.push((self.now, who)),
-                Answer::Wait(name) => {
-                    self.names.resize(self.names.len().max(name.index() + 1), 0);
-                    self.names[name.index()] = who;
+                Asked::Go => self.went.push((self.now, who)),
+                Asked::Wait(name) => {
+                    self.names.resize(name as usize + 1, 0);
+                    self.names[name as usize] = who;
                     return;
                 }
-                Answer::Full => panic!("room for every waiter"),
+                Asked::Full => panic!("room for every waiter"),
             }
         }
     }
@@ -102,7 +154,7 @@ impl Busy {
         loop {
             match next(limits, self.now) {
                 Next::Go(name) => {
-                    let who = self.names[name.index()];
+                    let who = self.names[name as usize];
                     self.went.push((self.now, who));
                     self.ask(limits, who);
                 }

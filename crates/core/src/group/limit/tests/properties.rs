@@ -27,18 +27,16 @@ enum Step {
         write: bool,
         rates: Rates,
     },
-    Move {
-        group: usize,
-        parent: usize,
-    },
     Reweigh {
         group: usize,
         weight: u32,
     },
-    /// The group's waiters go to its parent; an empty one takes its slot.
+    /// The group goes and takes its limits with it; another takes its slot, if it is free.
     Remove {
         group: usize,
     },
+    /// Whose turn it is finds no slot.
+    NoSlot,
     Pass {
         ns: u64,
     },
@@ -56,7 +54,7 @@ fn step() -> impl Strategy<Value = Step> {
         12 => (group(), any::<bool>(), bytes()).prop_map(|(group, write, bytes)| Step::Ask { group, write, bytes }),
         1 => (group(), any::<bool>(), bytes()).prop_map(|(group, write, bytes)| Step::Charge { group, write, bytes }),
         3 => (group(), any::<bool>(), rates()).prop_map(|(group, write, rates)| Step::Set { group, write, rates }),
-        1 => (1..GROUPS, group()).prop_map(|(group, parent)| Step::Move { group, parent }),
+        1 => Just(Step::NoSlot),
         1 => (1..GROUPS, 1u32..1000).prop_map(|(group, weight)| Step::Reweigh { group, weight }),
         1 => (1..GROUPS).prop_map(|group| Step::Remove { group }),
         8 => prop_oneof![Just(1), 1u64..2_000_000, 1u64..3 * SECOND].prop_map(|ns| Step::Pass { ns }),
@@ -93,12 +91,12 @@ impl Ledger {
 
 /// The promise, kept naively.
 struct World {
-    table: Groups,
     limits: Limits,
+    removed: [bool; GROUPS],
     parent: [usize; GROUPS],
     ledgers: [[[Ledger; 2]; 2]; GROUPS],
     /// Who waits where, in order: (name, bytes).
-    lines: [[VecDeque<(WaiterId, u64)>; 2]; GROUPS],
+    lines: [[VecDeque<(u64, u64)>; 2]; GROUPS],
     now: u64,
 }
 
@@ -106,10 +104,9 @@ impl World {
     fn new(parents: &[usize]) -> World {
         let parent = core::array::from_fn(|g| if g == 0 { 0 } else { parents[g - 1] % g });
         let groups: Vec<_> = parent[1..].iter().map(|parent| (*parent, 100)).collect();
-        let table = table(&groups);
         World {
-            limits: on(&table, ROOM),
-            table,
+            limits: on(table(&groups), ROOM),
+            removed: [false; GROUPS],
             parent,
             ledgers: Default::default(),
             lines: Default::default(),
@@ -136,16 +133,27 @@ impl World {
 
     fn apply(&mut self, step: Step) {
         let now = self.now;
+        let of = match step {
+            Step::Ask { group, .. } | Step::Charge { group, .. } | Step::Set { group, .. } => group,
+            Step::Reweigh { group, .. } | Step::Remove { group } => group,
+            Step::NoSlot | Step::Pass { .. } => 0,
+        };
+        if self.removed[of] {
+            return self.drain();
+        }
         match step {
             Step::Ask { group: g, write, bytes } => {
                 let at = usize::from(write);
                 match self.limits.ask(group(g), direction(write), bytes, now) {
-                    Answer::Go => {
+                    Asked::Go => {
                         assert!(self.lines[g][at].is_empty(), "nobody passes those who wait");
                         self.charged(g, at, bytes, true);
                     }
-                    Answer::Wait(name) => self.lines[g][at].push_back((name, bytes)),
-                    Answer::Full => assert!(self.waiting() >= ROOM),
+                    Asked::Wait(name) => {
+                        self.lines[g][at].push_back((name, bytes));
+                        self.limits.groups.hold(group(g));
+                    }
+                    Asked::Full => assert!(self.waiting() >= ROOM),
                 }
             }
             Step::Charge { group: g, write, bytes } => {
@@ -157,33 +165,34 @@ impl World {
                 self.ledgers[g][usize::from(write)] =
                     [rates.bytes_per_s, rates.ios_per_s].map(|rate| Ledger { rate, charged: Vec::new() });
             }
-            Step::Move { group: g, parent } if !self.way(parent).contains(&g) => {
-                self.table.reparent(group(g), group(parent)).expect("no circle");
-                self.limits.follow(&self.table, now);
-                self.parent[g] = parent;
-            }
             Step::Reweigh { group: g, weight } => {
-                self.table.set_params(group(g), GroupParams::weight(weight)).expect("it is there");
-                self.limits.follow(&self.table, now);
+                self.limits.groups.set_params(group(g), GroupParams::weight(weight)).expect("it is there");
             }
             Step::Remove { group: g } => {
-                let parent = self.parent[g];
-                self.table.remove(group(g)).expect("it is there");
-                self.limits.follow(&self.table, now);
-                // The slot is free: the next one created takes it.
-                assert_eq!(self.table.create(group(parent), GroupParams::default()), Ok(group(g)));
-                self.limits.follow(&self.table, now);
-                (1..GROUPS).filter(|c| self.parent[*c] == g).collect::<Vec<_>>().into_iter().for_each(|c| {
-                    self.parent[c] = parent;
-                });
-                for at in 0..2 {
-                    let line = core::mem::take(&mut self.lines[g][at]);
-                    self.lines[parent][at].extend(line);
-                    self.ledgers[g][at] = Default::default();
+                self.limits.remove(group(g), now);
+                self.removed[g] = true;
+                self.ledgers[g] = Default::default();
+                // Once nothing is left of one that was removed, its slot is that of a new group elsewhere.
+                let parent = self.limits.groups.known(group(now as usize % GROUPS));
+                if let Ok(new) = self.limits.groups.create(parent, GroupParams::default()) {
+                    let g = new.index();
+                    if g >= GROUPS {
+                        // One of the reserve, as none of the others is free: no part of this world.
+                        self.limits.groups.remove(new).expect("it is there");
+                        return self.drain();
+                    }
+                    assert!(self.removed[g] && self.lines[g].iter().all(VecDeque::is_empty));
+                    (self.removed[g], self.parent[g]) = (false, parent.index());
+                    self.ledgers[g] = Default::default();
+                }
+            }
+            Step::NoSlot => {
+                let mut round = self.limits.limiter.begin(&self.limits.groups, now);
+                if self.limits.limiter.next(&self.limits.groups, &mut round).is_some() {
+                    self.limits.limiter.settle(&self.limits.groups, &mut round, Entered::NoSlot);
                 }
             }
             Step::Pass { ns } => self.now += ns,
-            Step::Move { .. } => {}
         }
         self.drain();
     }
@@ -221,6 +230,9 @@ impl World {
                 allowed.iter().find(is_first).expect("the first of a line that every limit allows");
             let (_, bytes) = self.lines[g][at].pop_front().expect("it is there");
             self.charged(g, at, bytes, true);
+            if g != 0 {
+                self.limits.groups.drop_hold(group(g));
+            }
         }
         next
     }
@@ -230,7 +242,7 @@ impl World {
     }
 
     fn open_at(&self, g: usize, at: usize) -> u64 {
-        let gates = &self.limits.sides[at].gates;
+        let gates = &self.limits.limiter.sides[at].gates;
         self.way(g).iter().map(|g| gates[*g].open_at()).max().unwrap_or(0)
     }
 
@@ -264,7 +276,11 @@ proptest! {
         // Everybody goes in the end: no more than one wait for each limit on the way of each bio.
         for _ in 0..GROUPS * ROOM * 2 * GROUPS {
             match world.next() {
-                Next::Wait { until } => world.now = until,
+                // The limiter wants to be asked every hour; what it owes may take years.
+                Next::Wait { until } => {
+                    let opens = world.heads().map(|(g, at)| world.open_at(g, at)).min();
+                    world.now = opens.unwrap_or(0).max(until);
+                }
                 Next::Empty => break,
                 Next::Go(_) => {}
             }

@@ -1,0 +1,115 @@
+//! An elevator of any kind, called without going through a table of functions: which one it is, is known at each call.
+
+use alloc::boxed::Box;
+use core::ops::{Deref, DerefMut};
+
+use super::deadline::Deadline;
+use super::noop::Noop;
+use super::{Config, Dispatch, Elevator, Env, PerGroup, Policy};
+use crate::collections::{List, ListLinks};
+use crate::era::anticipatory::Anticipatory;
+use crate::era::cfq::Cfq;
+use crate::group::GroupId;
+use crate::request::RequestId;
+
+/// An elevator.
+pub enum AnyElevator {
+    /// First come, first served.
+    Noop(PerGroup<Noop>),
+    /// Batches in sector order with deadlines.
+    Deadline(PerGroup<Deadline>),
+    /// Batches by time, waiting for a reader's next request.
+    Anticipatory(Box<PerGroup<Anticipatory>>),
+    /// A time slice for every process.
+    Cfq(Box<Cfq>),
+    /// One from outside, by the table of its functions.
+    Other(Box<dyn Elevator>),
+}
+
+impl AnyElevator {
+    /// A policy from outside, with a queue for each group.
+    pub fn of<P: Policy + 'static>(policy: P, config: &Config) -> AnyElevator {
+        AnyElevator::Other(Box::new(PerGroup::new(policy, config.groups_max)))
+    }
+}
+
+impl From<Box<dyn Elevator>> for AnyElevator {
+    fn from(elevator: Box<dyn Elevator>) -> AnyElevator {
+        AnyElevator::Other(elevator)
+    }
+}
+
+/// `$call` of whichever it is.
+macro_rules! of_kind {
+    ($self:ident, $elevator:ident => $call:expr) => {
+        match $self {
+            AnyElevator::Noop($elevator) => $call,
+            AnyElevator::Deadline($elevator) => $call,
+            AnyElevator::Anticipatory($elevator) => $call,
+            AnyElevator::Cfq($elevator) => $call,
+            AnyElevator::Other($elevator) => $call,
+        }
+    };
+}
+
+/// What every request passes; the rest goes by [`Deref`].
+impl AnyElevator {
+    /// The line that is all there is to an elevator that asks nothing of a request, for a queue without groups: it need not be
+    /// told what an [`Env`] tells.
+    #[inline(always)]
+    pub(crate) fn line(&mut self) -> Option<(&mut List<RequestId>, &mut ListLinks<RequestId>)> {
+        let AnyElevator::Noop(noop) = self else { return None };
+        noop.root().map(|(policy, line)| (line, &mut policy.links))
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
+        of_kind!(self, elevator => elevator.insert(env, rq));
+    }
+
+    #[inline]
+    pub(crate) fn dispatch(&mut self, env: &mut Env<'_>, group: GroupId) -> Dispatch {
+        of_kind!(self, elevator => elevator.dispatch(env, group))
+    }
+
+    #[inline]
+    pub(crate) fn issued(&mut self, env: &mut Env<'_>, rq: RequestId) {
+        of_kind!(self, elevator => elevator.issued(env, rq));
+    }
+
+    #[inline]
+    pub(crate) fn completed(&mut self, env: &mut Env<'_>, rq: RequestId) {
+        of_kind!(self, elevator => elevator.completed(env, rq));
+    }
+}
+
+impl Deref for AnyElevator {
+    type Target = dyn Elevator;
+    fn deref(&self) -> &(dyn Elevator + 'static) {
+        match self {
+            AnyElevator::Noop(elevator) => elevator,
+            AnyElevator::Deadline(elevator) => elevator,
+            AnyElevator::Anticipatory(elevator) => &**elevator,
+            AnyElevator::Cfq(elevator) => &**elevator,
+            AnyElevator::Other(elevator) => &**elevator,
+        }
+    }
+}
+
+impl DerefMut for AnyElevator {
+    fn deref_mut(&mut self) -> &mut (dyn Elevator + 'static) {
+        match self {
+            AnyElevator::Noop(elevator) => elevator,
+            AnyElevator::Deadline(elevator) => elevator,
+            AnyElevator::Anticipatory(elevator) => &mut **elevator,
+            AnyElevator::Cfq(elevator) => &mut **elevator,
+            AnyElevator::Other(elevator) => &mut **elevator,
+        }
+    }
+}
+
+impl core::fmt::Debug for AnyElevator {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name())
+    }
+}

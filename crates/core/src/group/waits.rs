@@ -1,0 +1,134 @@
+//! Who waits for whose I/O: what is served for somebody else's sake is paid for by who waits for it.
+//!
+//! While a context waits for another one's I/O (an fsync for the journal's thread, a reader for the thread that reads its
+//! page), what that one sends is *donated* service: it waits in the queue of, and is billed to, the group of the most entitled
+//! of its waiters, if that is more entitled than its own group. Waiting is transitive: who waits for somebody who waits for
+//! the journal's thread waits for it too.
+//!
+//! It holds for requests sent while somebody waits; those that are queued already stay where they are. Bounds: at most
+//! [`LOOKED_AT`] waiters are looked at for a request, which also makes an end of circles. A wait ends with
+//! [`Waits::end`], or with either context.
+
+use alloc::vec::Vec;
+
+use super::{GroupId, Groups};
+use crate::collections::{Id, List, ListLinks};
+use crate::context::{ContextId, Contexts};
+
+/// Waiters looked at for one request, the indirect ones included.
+const LOOKED_AT: usize = 16;
+
+/// A wait that has begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WaitToken {
+    from: ContextId,
+    serial: u32,
+}
+
+/// What is kept of a context.
+#[derive(Clone, Copy, Debug)]
+struct Seat {
+    /// Whom it waits for, and which tenant of that slot.
+    whom: Option<(ContextId, u32)>,
+    /// Counts its waits.
+    serial: u32,
+    /// Who waits for it, as long as its slot has this tenant.
+    waiters: List<ContextId>,
+    epoch: u32,
+}
+
+/// All waits of a queue.
+#[derive(Debug)]
+pub(crate) struct Waits {
+    seats: Vec<Seat>,
+    links: ListLinks<ContextId>,
+    count: usize,
+}
+
+impl Waits {
+    /// For so many context slots.
+    pub(crate) fn new(contexts: usize) -> Waits {
+        let seat = Seat { whom: None, serial: 0, waiters: List::new(), epoch: 0 };
+        Waits { seats: alloc::vec![seat; contexts], links: ListLinks::new(contexts), count: 0 }
+    }
+
+    /// Does anybody wait?
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.count > 0
+    }
+
+    /// `from` waits for the I/O of `whom` from now on, and for nobody else. `None` if they are one and the same, or `from` is a
+    /// context that several tasks share, of which the others do not wait.
+    pub(crate) fn begin(
+        &mut self,
+        contexts: &Contexts,
+        from: ContextId,
+        whom: ContextId,
+    ) -> Option<WaitToken> {
+        if from == whom || contexts.is_shared(from) {
+            return None;
+        }
+        self.leave(contexts, from);
+        let epoch = contexts[whom].epoch;
+        let target = &mut self.seats[whom.index()];
+        if target.epoch != epoch {
+            (target.waiters, target.epoch) = (List::new(), epoch);
+        }
+        target.waiters.push_back(&mut self.links, from);
+        let seat = &mut self.seats[from.index()];
+        seat.whom = Some((whom, epoch));
+        seat.serial = seat.serial.wrapping_add(1);
+        self.count += 1;
+        Some(WaitToken { from, serial: seat.serial })
+    }
+
+    /// The wait is over. A token of one that was over already changes nothing.
+    pub(crate) fn end(&mut self, contexts: &Contexts, token: WaitToken) {
+        if self.seats[token.from.index()].serial == token.serial {
+            self.leave(contexts, token.from);
+        }
+    }
+
+    /// `from` waits for nobody.
+    pub(crate) fn leave(&mut self, contexts: &Contexts, from: ContextId) {
+        let Some((whom, epoch)) = self.seats[from.index()].whom.take() else { return };
+        self.count -= 1;
+        let target = &mut self.seats[whom.index()];
+        // Else the list it was on went with the tenant.
+        if contexts[whom].epoch == epoch && target.epoch == epoch {
+            target.waiters.remove(&mut self.links, from);
+        }
+    }
+
+    /// Who pays for what `context` sends for `own`: the most entitled of the groups that wait for it, directly or not, or
+    /// `own` if none of them is more entitled.
+    pub(crate) fn payer(
+        &self,
+        contexts: &Contexts,
+        groups: &Groups,
+        context: ContextId,
+        own: GroupId,
+    ) -> GroupId {
+        let mut best = own;
+        let mut line = [context; LOOKED_AT + 1];
+        let (mut asked, mut known) = (0, 1);
+        while asked < known {
+            let seat = &self.seats[line[asked].index()];
+            let whom = &contexts[line[asked]];
+            let current = seat.epoch == whom.epoch && whom.alive;
+            asked += 1;
+            let mut waiter = seat.waiters.front().filter(|_| current);
+            while let Some(from) = waiter.filter(|_| known < line.len()) {
+                line[known] = from;
+                known += 1;
+                let group = groups.known(contexts[from].group);
+                if groups.is_more_entitled(group, best) {
+                    best = group;
+                }
+                waiter = seat.waiters.next(&self.links, from);
+            }
+        }
+        best
+    }
+}
