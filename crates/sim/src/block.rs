@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 
 use fairlift_core::collections::Id;
+use fairlift_core::elevator::AnyElevator;
 use fairlift_core::group::limit::{Direction, Rates};
 use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
-use fairlift_core::{Bio, ContextId, Dispatch, Elevator, Flags, GroupId, IoPrio, Op, Request, RequestId};
+use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, IoPrio, Op, Request, RequestId};
 
 use crate::anatomy::{Anatomy, Cause, Recorder, is_plugged};
 use crate::device::{Command, Completion, Device};
@@ -176,10 +177,11 @@ pub struct BlockLayer {
 
 impl BlockLayer {
     /// `queue` above `device`.
-    pub fn new(config: QueueConfig, elevator: Box<dyn Elevator>, device: Box<dyn Device>) -> BlockLayer {
+    pub fn new(config: QueueConfig, elevator: impl Into<AnyElevator>, device: Box<dyn Device>) -> BlockLayer {
         let depth = device.limits().queue_depth;
+        let contexts = config.elevator().contexts_max;
         BlockLayer {
-            stats: BlockStats { device_time_ns: vec![0; config.contexts_max + 1], ..BlockStats::default() },
+            stats: BlockStats { device_time_ns: vec![0; contexts], ..BlockStats::default() },
             queue: RequestQueue::new(config, elevator),
             device,
             depth,
@@ -195,7 +197,7 @@ impl BlockLayer {
             seat: None,
             woken: VecDeque::new(),
             finished: Vec::new(),
-            task_of: vec![None; config.contexts_max + 1],
+            task_of: vec![None; contexts],
             groups: vec![GroupId::ROOT],
             meter: None,
             trace: None,
@@ -308,7 +310,7 @@ impl BlockLayer {
     pub(crate) fn create_context(&mut self, ioprio: IoPrio, task: TaskId, cgroup: Cgroup) -> ContextId {
         let group = self.group_of(cgroup);
         let context = self.queue.contexts_mut().create_in(group, ioprio);
-        self.task_of[context.index()] = (context != ContextId::OVERFLOW).then_some(task);
+        self.task_of[context.index()] = (!self.queue.contexts().is_shared(context)).then_some(task);
         context
     }
 
@@ -594,7 +596,7 @@ impl BlockLayer {
                     idle = true;
                     break;
                 }
-                Dispatch::Empty => break,
+                Dispatch::Busy | Dispatch::Empty => break,
             }
         }
         if self.recorder.is_some() {

@@ -6,8 +6,7 @@ pub mod host;
 
 use std::fmt;
 
-use fairlift_core::Elevator;
-use fairlift_core::elevator::{self, Config, Descriptor};
+use fairlift_core::elevator::{self, AnyElevator, Config, Descriptor};
 use fairlift_core::tunable::{self, SetError, Tunable, Unit};
 
 use crate::kernel::controller::ControllerSpec;
@@ -157,7 +156,7 @@ impl SchedulerSpec {
     }
 
     /// Build it for a kernel whose elevators default to `profile`.
-    pub fn build(&self, config: &Config, profile: &str) -> Box<dyn Elevator> {
+    pub fn build(&self, config: &Config, profile: &str) -> AnyElevator {
         let mut built = (self.descriptor.build)(config, self.profile.unwrap_or(profile));
         for (name, value) in &self.settings {
             // Checked when it was set.

@@ -1,9 +1,9 @@
 //! scan: one way over the disk, then back to the start.
 
-use fairlift_core::collections::{List, ListLinks, Tree, TreeLinks};
-use fairlift_core::elevator::{Config, Descriptor, Env, Growth};
+use fairlift_core::collections::{SortedFifo, SortedFifoLinks};
+use fairlift_core::elevator::{AnyElevator, Config, Descriptor, Env, Growth, Policy};
 use fairlift_core::tunable::{Tunable, Unit};
-use fairlift_core::{Dispatch, Elevator, RequestId};
+use fairlift_core::{Dispatch, RequestId};
 
 const OLDEST_AFTER: Tunable = Tunable {
     name: "oldest_after",
@@ -19,19 +19,20 @@ pub static SCAN: Descriptor = Descriptor {
     about: "one way over the disk, then back to the start",
     profiles: &[],
     tunables: |_| &[OLDEST_AFTER],
-    build: |config, _| Box::new(Scan::new(config)),
+    build: |config, _| AnyElevator::of(Scan::new(config), config),
 };
 
 struct Scan {
     // Settings.
     oldest_after: u64,
-    // Run-time data.
-    /// By first sector.
-    sorted: Tree<RequestId>,
-    sorted_links: TreeLinks<RequestId, u64>,
-    /// By arrival.
-    arrivals: List<RequestId>,
-    arrivals_links: ListLinks<RequestId>,
+    /// Of all queues.
+    links: SortedFifoLinks<RequestId>,
+}
+
+/// One queue.
+#[derive(Default)]
+struct Queue {
+    requests: SortedFifo<RequestId>,
     /// Where the last request served ended.
     position: u64,
     /// Requests served since the last time it was the oldest's turn.
@@ -40,78 +41,73 @@ struct Scan {
 
 impl Scan {
     fn new(config: &Config) -> Scan {
-        Scan {
-            oldest_after: OLDEST_AFTER.default,
-            sorted: Tree::new(),
-            sorted_links: TreeLinks::new(config.requests_max),
-            arrivals: List::new(),
-            arrivals_links: ListLinks::new(config.requests_max),
-            position: 0,
-            served: 0,
-        }
+        Scan { oldest_after: OLDEST_AFTER.default, links: SortedFifoLinks::new(config.requests_max) }
     }
 
     /// The oldest request, if it is its turn; else the next one upwards; else the lowest.
-    fn next(&mut self) -> Option<RequestId> {
-        if self.oldest_after > 0 && self.served >= self.oldest_after {
-            self.served = 0;
-            return self.arrivals.front();
+    fn next(&self, queue: &mut Queue) -> Option<RequestId> {
+        if self.oldest_after > 0 && queue.served >= self.oldest_after {
+            queue.served = 0;
+            return queue.requests.oldest();
         }
-        self.served += 1;
-        let upwards = self.sorted.lower_bound(&self.sorted_links, self.position);
-        upwards.or_else(|| self.sorted.first())
-    }
-
-    fn remove(&mut self, rq: RequestId) {
-        self.sorted.remove(&mut self.sorted_links, rq);
-        self.arrivals.remove(&mut self.arrivals_links, rq);
+        queue.served += 1;
+        let upwards = queue.requests.at_or_above(&self.links, queue.position);
+        upwards.or_else(|| queue.requests.first())
     }
 }
 
-impl Elevator for Scan {
+impl Policy for Scan {
+    type Queue = Queue;
+
     fn name(&self) -> &'static str {
         SCAN.name
     }
 
-    fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        self.sorted.insert(&mut self.sorted_links, rq, env.requests[rq].sector);
-        self.arrivals.push_back(&mut self.arrivals_links, rq);
+    fn new_queue(&self) -> Queue {
+        Queue::default()
     }
 
-    fn dispatch(&mut self, env: &mut Env<'_>) -> Dispatch {
-        let Some(rq) = self.next() else { return Dispatch::Empty };
-        self.remove(rq);
-        self.position = env.requests[rq].end();
+    fn insert(&mut self, queue: &mut Queue, env: &mut Env<'_>, rq: RequestId) {
+        queue.requests.insert(&mut self.links, rq, env.requests[rq].sector, 0);
+    }
+
+    fn dispatch(&mut self, queue: &mut Queue, env: &mut Env<'_>) -> Dispatch {
+        let Some(rq) = self.next(queue) else { return Dispatch::Empty };
+        queue.requests.remove(&mut self.links, rq);
+        queue.position = env.requests[rq].end();
         Dispatch::Issue(rq)
     }
 
-    fn drain(&mut self, _env: &mut Env<'_>) -> Option<RequestId> {
-        let rq = self.sorted.first()?;
-        self.remove(rq);
+    fn drain(&mut self, queue: &mut Queue, env: &mut Env<'_>) -> Option<RequestId> {
+        let rq = queue.requests.first()?;
+        self.remove(queue, env, rq);
         Some(rq)
     }
 
-    fn is_empty(&self) -> bool {
-        self.sorted.is_empty()
+    fn is_empty(&self, queue: &Queue) -> bool {
+        queue.requests.is_empty()
     }
 
-    fn grew(&mut self, env: &mut Env<'_>, rq: RequestId, growth: Growth) {
+    fn grew(&mut self, queue: &mut Queue, env: &mut Env<'_>, rq: RequestId, growth: Growth) {
         if growth == Growth::Front {
-            self.sorted.remove(&mut self.sorted_links, rq);
-            self.sorted.insert(&mut self.sorted_links, rq, env.requests[rq].sector);
+            queue.requests.resort(&mut self.links, rq, env.requests[rq].sector);
         }
     }
 
-    fn absorbed(&mut self, _env: &mut Env<'_>, _rq: RequestId, gone: RequestId) {
-        self.remove(gone);
+    fn absorbed(&mut self, queue: &mut Queue, _env: &mut Env<'_>, rq: RequestId, gone: RequestId) {
+        queue.requests.absorb(&mut self.links, rq, gone);
     }
 
-    fn former(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
-        self.sorted.prev(&self.sorted_links, rq)
+    fn remove(&mut self, queue: &mut Queue, _env: &mut Env<'_>, rq: RequestId) {
+        queue.requests.remove(&mut self.links, rq);
     }
 
-    fn latter(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
-        self.sorted.next(&self.sorted_links, rq)
+    fn former(&self, queue: &Queue, rq: RequestId) -> Option<RequestId> {
+        queue.requests.prev(&self.links, rq)
+    }
+
+    fn latter(&self, queue: &Queue, rq: RequestId) -> Option<RequestId> {
+        queue.requests.next(&self.links, rq)
     }
 
     fn tunables(&self) -> &'static [Tunable] {
