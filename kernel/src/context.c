@@ -17,7 +17,7 @@ u8 fl_ioprio(unsigned short ioprio)
 	return IOPRIO_PRIO_CLASS(ioprio) << 4 | IOPRIO_PRIO_LEVEL(ioprio);
 }
 
-/* Called with the io context's and the queue's lock held. */
+/* Called with the io context's and the queue's lock held, by the task. */
 void fl_init_icq(struct io_cq *icq)
 {
 	struct fl_queue *fq = fl_queue_of(icq->q);
@@ -25,7 +25,8 @@ void fl_init_icq(struct io_cq *icq)
 
 	ours->is_kernel = current->flags & PF_KTHREAD;
 	spin_lock(&fq->lock);
-	WRITE_ONCE(ours->context, fairlift_context_new(fq->core, fl_ioprio(icq->ioc->ioprio)));
+	WRITE_ONCE(ours->context,
+		   fairlift_context_new(fq->core, fl_current_group(icq->q), fl_ioprio(icq->ioc->ioprio)));
 	spin_unlock(&fq->lock);
 }
 

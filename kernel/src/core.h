@@ -108,7 +108,7 @@ void fairlift_absorbed(struct fairlift_core *core, u32 slot, u32 gone, u32 secto
 u32 fairlift_former(struct fairlift_core *core, u32 slot, u64 now);
 u32 fairlift_latter(struct fairlift_core *core, u32 slot, u64 now);
 
-u32 fairlift_context_new(struct fairlift_core *core, u8 ioprio);
+u32 fairlift_context_new(struct fairlift_core *core, u32 group, u8 ioprio);
 void fairlift_context_exit(struct fairlift_core *core, u32 context, u64 now);
 void fairlift_yield(struct fairlift_core *core, u32 from, u32 to, u64 now);
 
@@ -121,6 +121,7 @@ bool fairlift_group_limit(struct fairlift_core *core, u32 group, const u64 bytes
 u64 fairlift_rate_max(void);
 void fairlift_open_limits(struct fairlift_core *core, u64 now);
 bool fairlift_has_its_share(struct fairlift_core *core, u32 group, u32 tags);
+bool fairlift_takes_too_many(struct fairlift_core *core, u32 group, u32 tags);
 void fairlift_group_stats(struct fairlift_core *core, u32 group, struct fairlift_group_stats *stats);
 
 void fairlift_state(struct fairlift_core *core, struct fairlift_state *state);

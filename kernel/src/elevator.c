@@ -10,12 +10,13 @@
 static enum hrtimer_restart fl_timer(struct hrtimer *timer);
 
 /*
- * Bytes the core takes for a request and for a context, rounded up: what
- * crates/kernel/tests/memory.rs measures for the largest elevator.
+ * Bytes the core takes for a request, a context and a group, rounded up: what
+ * crates/kernel/tests/memory.rs measures for the largest elevator. Contexts and
+ * groups come with one in reserve each.
  */
-#define FL_BYTES_PER_REQUEST	640
-#define FL_BYTES_PER_CONTEXT	1024
-#define FL_BYTES_PER_GROUP	2048
+#define FL_BYTES_PER_REQUEST	704
+#define FL_BYTES_PER_CONTEXT	2432
+#define FL_BYTES_PER_GROUP	6144
 #define FL_BYTES_PER_RECORD	96
 
 /* Every scheduler tag there can be, up to the module's limit: nr_requests may grow to MAX_SCHED_RQ per hardware queue. */
@@ -121,12 +122,12 @@ static void fl_exit_sched(struct elevator_queue *eq)
 	fl_queue_free(fq);
 }
 
-/* A quarter of the tags is kept for those somebody waits for: writeback alone must not take all. */
+/* Called before q->nr_requests is the new one. */
 static void fl_depth_updated(struct blk_mq_hw_ctx *hctx)
 {
 	struct fl_queue *fq = fl_queue_of(hctx->queue);
 
-	fq->async_depth = max(hctx->queue->nr_requests * 3 / 4, 1ul);
+	WRITE_ONCE(fq->async_depth, 0);
 	fq->word_tags = 1u << hctx->sched_tags->bitmap_tags.sb.shift;
 	sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);
 }
@@ -137,16 +138,41 @@ static int fl_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 	return 0;
 }
 
-/* How many tags a request may choose from, said as how many of each word of the pool. */
+/*
+ * Does a shallow depth mean so many of each word of a pool, as in older
+ * kernels, or so many in all, as in 6.12.117? Asked by trying.
+ */
+static bool fl_depth_is_by_word;
+
+int fl_find_depth_meaning(void)
+{
+	struct sbitmap_queue pool;
+	unsigned int taken = 0;
+	int error = sbitmap_queue_init_node(&pool, 256, 6, false, GFP_KERNEL, NUMA_NO_NODE);
+
+	if (error)
+		return error;
+	sbitmap_queue_min_shallow_depth(&pool, 1);
+	while (taken < 256 && sbitmap_queue_get_shallow(&pool, 32) >= 0)
+		taken++;
+	fl_depth_is_by_word = taken > 32;
+	sbitmap_queue_free(&pool);
+	return 0;
+}
+
+/* From how many tags a request may take. */
 static void fl_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
 	struct fl_queue *fq = fl_queue_of(data->q);
 	unsigned long tags = max(data->q->nr_requests, 1ul);
+	unsigned long depth = fl_group_depth(fq);
 
-	if (fl_group_has_its_share(fq))
-		data->shallow_depth = max(fq->word_tags / 8, 1u);
-	else if (!op_is_sync(opf))
-		data->shallow_depth = max(READ_ONCE(fq->async_depth) * fq->word_tags / tags, 1ul);
+	if (!op_is_sync(opf))
+		depth = min_not_zero(depth, (unsigned long)fl_async_depth(fq));
+	if (depth && fl_depth_is_by_word)
+		depth = max(depth * fq->word_tags / tags, 1ul);
+	if (depth)
+		data->shallow_depth = depth;
 }
 
 static void fl_prepare_request(struct request *rq)

@@ -3,7 +3,8 @@
  * Groups: a policy of the io controller. Every cgroup that has sent I/O to a
  * disk (a blkg) is a group of that disk's core, below its parent's, with the
  * weight and class of the cgroup's files io.fairlift.*. One for which the core
- * has no room counts as its parent's own tasks.
+ * has no room counts as the own tasks of the nearest above it that has a place,
+ * and asks again when it sends I/O and when its files are written.
  *
  * Locks: a blkg comes and goes under the disk's queue lock and the cgroup's
  * lock; the core's is taken last. What a blkg_policy_data points to is there
@@ -20,6 +21,11 @@
 #define FL_WEIGHT_MAX		10000
 #define FL_WEIGHT_DEFAULT	100
 
+/* A group without a place asks for one with its I/O, not more often than this. */
+#define FL_ASK_AGAIN_AFTER	(HZ / 10)
+/* Levels it looks upwards for one that has none either. */
+#define FL_LEVELS_MAX		16
+
 static bool fl_registered;
 
 static struct fl_cgroup *fl_cgroup_of(struct blkcg *blkcg)
@@ -27,18 +33,84 @@ static struct fl_cgroup *fl_cgroup_of(struct blkcg *blkcg)
 	return container_of(blkcg_to_cpd(blkcg, &fl_policy), struct fl_cgroup, data);
 }
 
-/* The disk's own, else the cgroup's, else the default. Under the cgroup's lock. */
+/*
+ * The disk's own, else the cgroup's, else the default. Under the core's lock:
+ * who changes them does so before it takes that (fl_group_apply).
+ */
 static struct fl_entitlement fl_entitlement(struct fl_group *group)
 {
 	struct fl_cgroup *cgroup = fl_cgroup_of(group->data.blkg->blkcg);
+	u32 weight = READ_ONCE(group->set.weight), class = READ_ONCE(group->set.class);
 
 	return (struct fl_entitlement) {
-		.weight = group->set.weight ?: cgroup->set.weight ?: FL_WEIGHT_DEFAULT,
-		.class = group->set.class ?: cgroup->set.class ?: IOPRIO_CLASS_BE,
+		.weight = weight ?: READ_ONCE(cgroup->set.weight) ?: FL_WEIGHT_DEFAULT,
+		.class = class ?: READ_ONCE(cgroup->set.class) ?: IOPRIO_CLASS_BE,
 	};
 }
 
-/* The group of a bio on q: a number, 0 for the root. */
+/* NULL for the root's. */
+static struct fl_group *fl_parent(struct fl_group *group)
+{
+	struct blkcg_gq *parent = group->data.blkg->parent;
+
+	return parent ? fl_group_of(parent) : NULL;
+}
+
+/*
+ * A place in the core for a group that has none: the nearest above it that has
+ * none either goes first, so that no group stands beside those it is below.
+ * Then it is the others' turn, one at each call. Under the core's lock.
+ */
+bool fl_group_settle(struct fl_group *group)
+{
+	struct fl_queue *fq = group->fq;
+	struct fl_group *first = group, *parent = fl_parent(group);
+	struct fl_entitlement is;
+	int level;
+	u32 number;
+
+	if (group->has_slot || group->gone || !parent)
+		return group->has_slot;
+	for (level = 0; !parent->has_slot && level < FL_LEVELS_MAX && fl_parent(parent); level++) {
+		first = parent;
+		parent = fl_parent(parent);
+	}
+	if (parent->has_slot && !first->gone) {
+		is = fl_entitlement(first);
+		number = fairlift_group_new(fq->core, parent->number, is.weight, is.class);
+		if (number != FAIRLIFT_UNKNOWN) {
+			WRITE_ONCE(first->number, number);
+			first->has_slot = true;
+			fq->groups_in_parents--;
+		} else {
+			first->asked = jiffies;
+		}
+	}
+	if (group->has_slot)
+		return true;
+	/* The place it counts for may be nearer by now; with room for that there may be room for more. */
+	WRITE_ONCE(group->number, first->has_slot ? first->number : parent->number);
+	group->asked = first->has_slot ? jiffies - FL_ASK_AGAIN_AFTER : jiffies;
+	return false;
+}
+
+/* Under the core's lock. */
+static u32 fl_number(struct fl_group *group)
+{
+	if (likely(group->has_slot))
+		return group->number;
+	/* The numbers of those that are gone may be others' by now. */
+	while (unlikely(group->gone)) {
+		group = fl_parent(group);
+		if (!group)
+			return 0;
+	}
+	if (!group->has_slot && time_after_eq(jiffies, group->asked + FL_ASK_AGAIN_AFTER))
+		fl_group_settle(group);
+	return group->number;
+}
+
+/* The group of a bio on q: a number, 0 for the root. Under the core's lock. */
 u32 fl_bio_group(struct request_queue *q, struct bio *bio)
 {
 	struct fl_group *group;
@@ -50,7 +122,28 @@ u32 fl_bio_group(struct request_queue *q, struct bio *bio)
 	if (bio->bi_blkg->q != q)
 		return 0;
 	group = fl_group_of(bio->bi_blkg);
-	return group ? READ_ONCE(group->number) : 0;
+	return group ? fl_number(group) : 0;
+}
+
+/* The group of the running task, or the nearest above it that sent something to q. Under the core's lock. */
+u32 fl_current_group(struct request_queue *q)
+{
+	struct blkcg_gq *blkg = NULL;
+	struct cgroup_subsys_state *css;
+	struct fl_group *group;
+	u32 number = 0;
+
+	if (!fl_registered)
+		return 0;
+	rcu_read_lock();
+	/* Nearly always its own: the bio that is being sent has just been given to it. */
+	for (css = task_css(current, io_cgrp_id); css && !blkg; css = css->parent)
+		blkg = blkg_lookup(css_to_blkcg(css), q);
+	group = blkg ? fl_group_of(blkg) : NULL;
+	if (group)
+		number = fl_number(group);
+	rcu_read_unlock();
+	return number;
 }
 
 static struct blkcg_policy_data *fl_cgroup_alloc(gfp_t gfp)
@@ -81,40 +174,38 @@ static void fl_group_free(struct blkg_policy_data *data)
 static void fl_group_online(struct blkg_policy_data *data)
 {
 	struct fl_group *group = container_of(data, struct fl_group, data);
-	struct fl_group *parent = data->blkg->parent ? fl_group_of(data->blkg->parent) : NULL;
 	struct fl_queue *fq = fl_queue_of(data->blkg->q);
-	struct fl_entitlement is = fl_entitlement(group);
-	u32 number;
 
 	group->fq = fq;
 	/* The root is there already. */
-	if (!data->blkg->parent)
-		return;
-	group->number = parent ? parent->number : 0;
-	spin_lock(&fq->lock);
-	number = fairlift_group_new(fq->core, group->number, is.weight, is.class);
-	if (number == FAIRLIFT_UNKNOWN)
-		fq->groups_in_parents++;
-	spin_unlock(&fq->lock);
-	if (number != FAIRLIFT_UNKNOWN) {
+	if (!data->blkg->parent) {
 		group->has_slot = true;
-		WRITE_ONCE(group->number, number);
+		return;
 	}
+	spin_lock(&fq->lock);
+	fq->groups_in_parents++;
+	fl_group_settle(group);
+	spin_unlock(&fq->lock);
 }
 
 /* The cgroup is removed, or the elevator leaves. What it still sends counts as its parent's. */
 static void fl_group_offline(struct blkg_policy_data *data)
 {
 	struct fl_group *group = container_of(data, struct fl_group, data);
-	struct fl_group *parent = data->blkg->parent ? fl_group_of(data->blkg->parent) : NULL;
+	struct fl_group *parent = fl_parent(group);
+	struct fl_queue *fq = group->fq;
 
-	if (group->has_slot) {
-		spin_lock(&group->fq->lock);
-		fairlift_group_remove(group->fq->core, group->number, ktime_get_ns());
-		spin_unlock(&group->fq->lock);
-	}
+	if (!data->blkg->parent)
+		return;
+	spin_lock(&fq->lock);
+	if (group->has_slot)
+		fairlift_group_remove(fq->core, group->number, ktime_get_ns());
+	else
+		fq->groups_in_parents--;
+	group->gone = true;
 	group->has_slot = false;
 	WRITE_ONCE(group->number, parent ? parent->number : 0);
+	spin_unlock(&fq->lock);
 }
 
 /* Have the core asked again by the timer, at once: running the queue takes the disk's queue lock. Under the core's. */
@@ -127,13 +218,14 @@ void fl_ask_again(struct fl_queue *fq)
 static void fl_group_apply(struct fl_group *group)
 {
 	struct fl_queue *fq = group->fq;
-	struct fl_entitlement is = fl_entitlement(group);
+	struct fl_entitlement is;
 
-	if (!group->has_slot)
-		return;
 	spin_lock(&fq->lock);
-	fairlift_group_set(fq->core, group->number, is.weight, is.class);
-	fl_ask_again(fq);
+	if (fl_group_settle(group)) {
+		is = fl_entitlement(group);
+		fairlift_group_set(fq->core, group->number, is.weight, is.class);
+		fl_ask_again(fq);
+	}
 	spin_unlock(&fq->lock);
 }
 

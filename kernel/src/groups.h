@@ -27,8 +27,12 @@ struct fl_group {
 	struct fl_queue *fq;
 	struct fl_entitlement set;
 	u64 limits[FL_LIMITS];		/* 0: none */
+
+	/* Under the core's lock. */
 	u32 number;			/* of the core; 0 for the root */
-	bool has_slot;			/* the number is its own, not its parent's */
+	bool has_slot;			/* the number is its own, not that of a group above it */
+	bool gone;			/* the cgroup is removed, or the elevator leaves */
+	unsigned long asked;		/* when the core had no room for it, jiffies */
 };
 
 extern struct blkcg_policy fl_policy;
@@ -41,6 +45,7 @@ static inline struct fl_group *fl_group_of(struct blkcg_gq *blkg)
 }
 
 /* groups.c */
+bool fl_group_settle(struct fl_group *group);
 void fl_ask_again(struct fl_queue *fq);
 int fl_find_disk(struct blkcg *blkcg, char *text, struct blkg_conf_ctx *place, const char *file);
 void fl_show_disk(struct seq_file *m, struct blkcg_gq *blkg);

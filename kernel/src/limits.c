@@ -3,7 +3,7 @@
  * The file io.fairlift.max: limits of a cgroup on a disk, in the words of
  * io.max. The core holds back what is over a limit. It does so with requests,
  * which have a tag each: so that others find some, a group of which many are
- * held takes its tags from a small part of the pool.
+ * held, or that has most of them, takes its tags from a part of the pool.
  */
 #include <linux/cgroup.h>
 #include <linux/kstrtox.h>
@@ -59,17 +59,21 @@ static int fl_parse_limits(char *text, u64 *limits)
 static int fl_group_limit(struct fl_group *group, const u64 *limits)
 {
 	struct fl_queue *fq = group->fq;
+	bool has_slot;
 
-	if (!group->has_slot) {
-		pr_warn_ratelimited("io.fairlift.max: the disk has no room for this group (groups_max)\n");
+	spin_lock(&fq->lock);
+	has_slot = fl_group_settle(group);
+	if (has_slot) {
+		memcpy(group->limits, limits, sizeof(group->limits));
+		fairlift_group_limit(fq->core, group->number, &limits[FL_RBPS], &limits[FL_RIOPS], ktime_get_ns());
+		WRITE_ONCE(fq->limited, true);
+		fl_ask_again(fq);
+	}
+	spin_unlock(&fq->lock);
+	if (!has_slot) {
+		pr_warn_ratelimited("io.fairlift.max: the disk has no room for this group (groups_max, or its levels)\n");
 		return -ENOSPC;
 	}
-	memcpy(group->limits, limits, sizeof(group->limits));
-	spin_lock(&fq->lock);
-	fairlift_group_limit(fq->core, group->number, &limits[FL_RBPS], &limits[FL_RIOPS], ktime_get_ns());
-	WRITE_ONCE(fq->limited, true);
-	fl_ask_again(fq);
-	spin_unlock(&fq->lock);
 	return 0;
 }
 
@@ -116,17 +120,29 @@ int fl_max_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-/* Does the running task's group have so many requests held that it should leave tags to others? */
-bool fl_group_has_its_share(struct fl_queue *fq)
+/* Is half of the tags taken? Without a look at the lock. */
+static bool fl_is_crowded(struct fl_queue *fq)
 {
+	return 2ul * (READ_ONCE(fq->queued) + READ_ONCE(fq->in_flight)) >= fq->q->nr_requests;
+}
+
+/*
+ * From how many tags the running task may take, so that others find some; 0 if
+ * that is no question. A group of which many are held: an eighth. One that has
+ * too many: three quarters, since those held may fill that eighth. Others: all,
+ * though one at a time, for a batch is not counted before it is taken.
+ */
+unsigned int fl_group_depth(struct fl_queue *fq)
+{
+	unsigned int tags = fq->q->nr_requests, depth = 0;
+	bool crowded = fl_is_crowded(fq);
 	struct blkcg_gq *blkg;
 	struct fl_group *group;
 	unsigned long flags;
 	u32 number = 0;
-	bool has;
 
-	if (!READ_ONCE(fq->limited))
-		return false;
+	if (!READ_ONCE(fq->limited) && !crowded)
+		return 0;
 	rcu_read_lock();
 	blkg = blkg_lookup(css_to_blkcg(task_css(current, io_cgrp_id)), fq->q);
 	group = blkg ? fl_group_of(blkg) : NULL;
@@ -134,9 +150,14 @@ bool fl_group_has_its_share(struct fl_queue *fq)
 		number = READ_ONCE(group->number);
 	rcu_read_unlock();
 	if (!number)
-		return false;
+		return 0;
 	spin_lock_irqsave(&fq->lock, flags);
-	has = fairlift_has_its_share(fq->core, number, fq->q->nr_requests);
+	if (fairlift_has_its_share(fq->core, number, tags))
+		depth = max(tags / 8, 1u);
+	else if (crowded && fairlift_takes_too_many(fq->core, number, tags))
+		depth = max(tags * 3 / 4, 1u);
+	else if (crowded)
+		depth = tags;
 	spin_unlock_irqrestore(&fq->lock, flags);
-	return has;
+	return depth;
 }

@@ -8,13 +8,14 @@ unsigned int fl_requests_max = 8192;
 module_param_named(requests_max, fl_requests_max, uint, 0644);
 MODULE_PARM_DESC(requests_max, "requests a disk's queue has room for; more wait in order of arrival (default 8192)");
 
-unsigned int fl_contexts_max = 1024;
+/* Of tasks and cgroups there are as many places in reserve, for those whose subtree has not taken the others. */
+unsigned int fl_contexts_max = 256;
 module_param_named(contexts_max, fl_contexts_max, uint, 0644);
-MODULE_PARM_DESC(contexts_max, "tasks a disk's queue tells apart; more share one place (default 1024)");
+MODULE_PARM_DESC(contexts_max, "tasks a disk's queue tells apart, and as many in reserve; more share a place per cgroup (default 256)");
 
-unsigned int fl_groups_max = 256;
+unsigned int fl_groups_max = 72;
 module_param_named(groups_max, fl_groups_max, uint, 0644);
-MODULE_PARM_DESC(groups_max, "cgroups a disk's queue tells apart; more count as their parents' tasks (default 256)");
+MODULE_PARM_DESC(groups_max, "cgroups a disk's queue tells apart, and as many in reserve; more count as their parents' tasks (default 72)");
 
 unsigned int fl_record;
 module_param_named(record, fl_record, uint, 0644);
@@ -96,7 +97,7 @@ static void fl_unregister(u32 elevator)
 
 static int __init fl_init(void)
 {
-	int error = fl_find_cfq_version();
+	int error = fl_find_cfq_version() ?: fl_find_depth_meaning();
 	u32 i;
 
 	if (error)

@@ -26,8 +26,8 @@ struct fl_queue {
 	u32 elevator;			/* enum fairlift_elevator */
 	u32 profile;
 	u32 requests_max;
-	unsigned int async_depth;	/* scheduler tags async requests may take */
-	unsigned int word_tags;		/* tags in each word of the pool, of which limit_depth speaks */
+	unsigned int async_depth;	/* scheduler tags async requests may take; 0: see fl_async_depth() */
+	unsigned int word_tags;		/* tags in each word of the pool */
 	bool limited;			/* a group has, or had, a limit */
 
 	spinlock_t lock;		/* everything below, and the core */
@@ -44,7 +44,7 @@ struct fl_queue {
 	u64 overflowed;			/* requests that had to wait for a slot */
 	u64 vanished;			/* requests freed while queued */
 	u64 journal_waits;		/* tasks seen waiting for a commit */
-	u64 groups_in_parents;		/* cgroups for which the core had no room */
+	u64 groups_in_parents;		/* cgroups for which the core has no room */
 };
 
 /* Where a request is: in rq->elv.priv[1]. Its slot + 1 is in priv[0]. */
@@ -55,6 +55,12 @@ enum fl_place {
 	FL_ISSUED,			/* with the device, as far as we know */
 	FL_TAKEN_BACK,			/* requeued, and on its way back to us or to the device */
 };
+
+/* A quarter of the tags is kept for those somebody waits for, if nobody says otherwise: writeback alone must not take all. */
+static inline unsigned int fl_async_depth(struct fl_queue *fq)
+{
+	return READ_ONCE(fq->async_depth) ?: max(fq->q->nr_requests * 3 / 4, 1ul);
+}
 
 static inline enum fl_place fl_place(struct request *rq)
 {
@@ -102,6 +108,7 @@ struct fl_icq {
 	bool is_kernel;			/* a kernel thread, which sends things for others */
 };
 
+int fl_find_depth_meaning(void);
 bool fl_wants_contexts(u32 elevator);
 void fl_init_icq(struct io_cq *icq);
 void fl_exit_icq(struct io_cq *icq);
@@ -113,14 +120,16 @@ u32 fl_current_context(struct fl_queue *fq);
 /* groups.c, where the kernel has what it needs */
 #ifdef FAIRLIFT_GROUPS
 u32 fl_bio_group(struct request_queue *q, struct bio *bio);
-bool fl_group_has_its_share(struct fl_queue *fq);
+u32 fl_current_group(struct request_queue *q);
+unsigned int fl_group_depth(struct fl_queue *fq);
 int fl_groups_enter(struct request_queue *q);
 void fl_groups_leave(struct request_queue *q);
 void fl_groups_start(void);
 void fl_groups_stop(void);
 #else
 static inline u32 fl_bio_group(struct request_queue *q, struct bio *bio) { return 0; }
-static inline bool fl_group_has_its_share(struct fl_queue *fq) { return false; }
+static inline u32 fl_current_group(struct request_queue *q) { return 0; }
+static inline unsigned int fl_group_depth(struct fl_queue *fq) { return 0; }
 static inline int fl_groups_enter(struct request_queue *q) { return 0; }
 static inline void fl_groups_leave(struct request_queue *q) {}
 static inline void fl_groups_start(void) {}

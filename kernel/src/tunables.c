@@ -71,7 +71,7 @@ static ssize_t fl_async_depth_show(struct elevator_queue *eq, char *page)
 {
 	struct fl_queue *fq = eq->elevator_data;
 
-	return sysfs_emit(page, "%u\n", READ_ONCE(fq->async_depth));
+	return sysfs_emit(page, "%u\n", fl_async_depth(fq));
 }
 
 static ssize_t fl_async_depth_store(struct elevator_queue *eq, const char *page, size_t length)

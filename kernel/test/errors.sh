@@ -28,11 +28,14 @@ refused_tunable yield 2 "'2' is not a number from 0 to 1"
 refused_tunable async_depth 0 "not a number from 1 to"
 [ "$(cat /sys/block/vda/queue/iosched/slice_idle)" = "$old" ] || fail "slice_idle changed"
 echo 3 >/sys/block/vda/queue/iosched/slice_idle && [ "$(cat /sys/block/vda/queue/iosched/slice_idle)" = 3 ] || fail "slice_idle did not become 3"
+echo 64 >/sys/block/vda/queue/nr_requests && [ "$(cat /sys/block/vda/queue/iosched/async_depth)" = 48 ] ||
+    fail "async_depth is not three quarters of 64 requests: $(cat /sys/block/vda/queue/iosched/async_depth)"
+echo 256 >/sys/block/vda/queue/nr_requests
 elevator vda fl-deadline
 refused_tunable classes reads "'reads' is none of: direction sync-async full"
 echo full >/sys/block/vda/queue/iosched/classes && [ "$(cat /sys/block/vda/queue/iosched/classes)" = full ] || fail "classes did not become full"
 
-# 40 tasks with 4 places and 512 requests with 16: everybody is served.
+# 40 tasks with 8 places (4 of them in reserve) and 512 requests with 16: everybody is served.
 for name in $OURS; do
     elevator vda "$name"
     fio --output=fio-log --name=many --filename=/dev/vda --rw=randrw --bs=4k --ioengine=libaio --iodepth=32 --numjobs=40 --direct=1 \
@@ -45,13 +48,13 @@ done
 elevator vda none
 rmmod fairlift || fail "does not unload"
 
-# Groups: one place, for two cgroups. The second counts as its parent's own, and says so.
+# Groups: one place and one in reserve, for three cgroups. The third counts as its parent's own, and says so.
 cgroups=/sys/fs/cgroup
 number=$(cat /sys/block/vda/dev)
 load groups_max=1
 elevator vda fl-cfq
 echo +io >$cgroups/cgroup.subtree_control
-mkdir $cgroups/a $cgroups/b
+mkdir $cgroups/a $cgroups/b $cgroups/c
 refused_in_group io.fairlift.weight 0 "'0' is not a number from 1 to 10000"
 refused_in_group io.fairlift.weight "$number 10001" "'10001' is not a number from 1 to 10000"
 refused_in_group io.fairlift.ioprio_class best "'best' is none of: rt be idle"
@@ -60,14 +63,15 @@ refused_in_group io.fairlift.max "$number riops=100 speed=9" "'speed=9' is none 
 refused_in_group io.fairlift.max "$number" "'$number' is not a disk, MAJ:MIN, with a value after it"
 refused_in_group io.fairlift.max "rbps=1000" "'rbps=1000' is not a disk, MAJ:MIN, with a value after it"
 [ -z "$(cat $cgroups/a/io.fairlift.max)" ] || fail "io.fairlift.max was changed: $(cat $cgroups/a/io.fairlift.max)"
-for group in a b; do
+for group in a b c; do
     sh -c 'echo 0 >"$1/cgroup.procs" && exec fio --output=/dev/null --name=r --filename=/dev/vda --rw=randread --direct=1 --number_ios=50' - \
         $cgroups/$group || fail "$group: fio"
 done
 grep "^$number rbytes=204800 " $cgroups/a/io.fairlift.stat || fail "a: $(cat $cgroups/a/io.fairlift.stat)"
-grep "^$number in_parent=1" $cgroups/b/io.fairlift.stat || fail "b: $(cat $cgroups/b/io.fairlift.stat)"
+grep "^$number rbytes=204800 " $cgroups/b/io.fairlift.stat || fail "b: $(cat $cgroups/b/io.fairlift.stat)"
+grep "^$number in_parent=1" $cgroups/c/io.fairlift.stat || fail "c: $(cat $cgroups/c/io.fairlift.stat)"
 grep '^groups_in_parents 1' /sys/kernel/debug/block/vda/sched/state || fail "groups_in_parents"
-echo "$number rbps=1000" >$cgroups/b/io.fairlift.max 2>refusal && fail "a limit was taken for which there is no room"
+echo "$number rbps=1000" >$cgroups/c/io.fairlift.max 2>refusal && fail "a limit was taken for which there is no room"
 grep 'No space left' refusal || fail "not ENOSPC: $(cat refusal)"
 dmesg | grep 'io.fairlift.max: the disk has no room for this group' || fail "no word about the room"
 elevator vda mq-deadline

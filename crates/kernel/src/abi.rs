@@ -194,7 +194,7 @@ pub unsafe extern "C" fn fairlift_dispatch(queue: *mut Host, now: u64, until: *m
     // SAFETY: the rule.
     match unsafe { host(queue) }.dispatch(now) {
         Dispatch::Issue(rq) => rq.index() as Slot,
-        Dispatch::Empty => NO_SLOT,
+        Dispatch::Empty | Dispatch::Busy => NO_SLOT,
         Dispatch::Idle { until: time } => {
             // SAFETY: the caller says that it points to a `u64`.
             unsafe { *until = time };
@@ -307,14 +307,14 @@ pub unsafe extern "C" fn fairlift_latter(queue: *mut Host, slot: Slot, now: u64)
     unsafe { host(queue) }.latter(slot, now).unwrap_or(NO_SLOT)
 }
 
-/// [`Host::context_new`]; `prio` as in [`CArrival::ioprio`].
+/// [`Host::context_new`]; `group` and `prio` as in [`CArrival`].
 ///
 /// # Safety
 /// The rule.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairlift_context_new(queue: *mut Host, prio: u8) -> u32 {
+pub unsafe extern "C" fn fairlift_context_new(queue: *mut Host, group: u32, prio: u8) -> u32 {
     // SAFETY: the rule.
-    unsafe { host(queue) }.context_new(ioprio(prio))
+    unsafe { host(queue) }.context_new(group, ioprio(prio))
 }
 
 /// [`Host::context_exit`].
@@ -408,6 +408,16 @@ pub unsafe extern "C" fn fairlift_has_its_share(queue: *mut Host, group: u32, ta
     unsafe { host(queue) }.has_its_share(group, tags)
 }
 
+/// [`Host::takes_too_many`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_takes_too_many(queue: *mut Host, group: u32, tags: u32) -> bool {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.takes_too_many(group, tags)
+}
+
 /// `struct fairlift_group_stats`: what a group got since it was made. Arrays: reads, writes, discards.
 #[repr(C)]
 pub struct CGroupStats {
@@ -448,7 +458,7 @@ pub unsafe extern "C" fn fairlift_group_stats(queue: *mut Host, group: u32, stat
         ios: got.io.map(|[a, s]| a.ios + s.ios),
         sectors: got.io.map(|[a, s]| a.sectors + s.sectors),
         merged: total.merged,
-        queued: total.queued.into(),
+        queued: host.group_queued(group).into(),
         held,
         time_ns: got.time_ns,
         wait_ns: total.wait_ns,

@@ -1,16 +1,17 @@
 //! One queue of the core as the module uses it.
 
+use alloc::vec::Vec;
+
 use fairlift_core::collections::Id;
 use fairlift_core::context::IoClass;
 use fairlift_core::elevator::{self, Config, Growth};
-use fairlift_core::group::limit::{Direction, Rates};
-use fairlift_core::group::{self, GroupStats, WEIGHT_DEFAULT, WEIGHT_RANGE};
+use fairlift_core::group::limit::{self, Direction, Entered, Limiter, Rates, bytes_of};
+use fairlift_core::group::{self, DEPTH_MAX, GroupStats, WEIGHT_DEFAULT, WEIGHT_RANGE};
 use fairlift_core::queue::ElevatorQueue;
 use fairlift_core::request::{RequestState, request};
 use fairlift_core::tunable::{SetError, Tunable, Unit};
 use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, Op, RequestId};
 
-use crate::limited::Limiter;
 use crate::record::{Answer, Call, Recorder};
 
 /// What a queue is built from.
@@ -43,7 +44,7 @@ pub struct Arrival {
     pub sector: u64,
     /// Length in sectors.
     pub sectors: u32,
-    /// Whose it is: what [`Host::context_new`] returned.
+    /// Whose it is: what [`Host::context_new`] returned; 0 for a task without a context of its own.
     pub context: u32,
     /// Whose group it counts for: what [`Host::group_new`] returned; 0 for the root.
     pub group: u32,
@@ -56,7 +57,10 @@ pub struct Arrival {
 /// A queue of the core, its clock and its recorder.
 pub struct Host {
     queue: ElevatorQueue,
-    limiter: Limiter,
+    /// The requests that wait for a limit of their group: outside the elevator, with their slots taken. There is room for all.
+    limiter: Limiter<RequestId>,
+    /// By group: slots taken by it and all below it. The root's is not kept.
+    taken_below: Vec<u32>,
     tunables: &'static [Tunable],
     recorder: Recorder,
     setup: Setup,
@@ -75,10 +79,6 @@ fn slot(rq: RequestId) -> Slot {
     rq.index() as Slot
 }
 
-fn context(number: u32) -> ContextId {
-    ContextId::from_index(number as usize)
-}
-
 fn group(number: u32) -> GroupId {
     GroupId::from_index(number as usize)
 }
@@ -93,26 +93,28 @@ impl Host {
     /// A queue; `None` when there is no such elevator. The only place that allocates.
     pub fn new(setup: Setup) -> Option<Host> {
         let descriptor = elevator::find(setup.elevator)?;
-        let config = Config {
-            requests_max: setup.requests_max as usize,
-            contexts_max: setup.contexts_max as usize + 1,
-            groups_max: setup.groups_max as usize + 1,
-            tick_ns: 0,
-        };
+        let [requests, contexts, groups] =
+            [setup.requests_max, setup.contexts_max, setup.groups_max].map(|max| max as usize);
+        let config = Config::for_queue(requests, contexts, groups, 0);
         let built = (descriptor.build)(&config, setup.profile);
         let tunables = built.tunables();
-        let queue =
-            ElevatorQueue::new(config.requests_max, setup.contexts_max as usize, setup.rotational, built)
-                .with_groups(setup.groups_max as usize);
+        let queue = ElevatorQueue::new(requests, contexts, setup.rotational, built).with_groups(groups);
         let recorder = Recorder::new(setup.records_max as usize);
-        let limiter = Limiter::new(queue.groups().slots(), config.requests_max);
-        let mut host = Host { queue, limiter, tunables, recorder, setup, now: 0 };
+        let limiter = Limiter::sharing(queue.groups().slots(), config.requests_max);
+        let taken_below = alloc::vec![0; queue.groups().slots()];
+        let mut host = Host { queue, limiter, taken_below, tunables, recorder, setup, now: 0 };
         // 2.6.34's cfq protects seeking tasks of different groups from each other only when told to; who sets weights means it.
         if let Some(isolation) = host.queue.elevator_mut().setting("group_isolation") {
             *isolation = u64::from(setup.groups_max > 0);
             host.queue.elevator_mut().settings_changed();
         }
         Some(host)
+    }
+
+    /// The groups' tunables as they were before `fairness` was on by default (2.6.37's rule: a turn's overruns cost nothing).
+    pub(crate) fn with_former_defaults(mut self) -> Host {
+        self.queue.set_for_groups("fairness", 0);
+        self
     }
 
     /// What it was built from.
@@ -140,9 +142,33 @@ impl Host {
         self.queue.requests().taken()
     }
 
-    /// Contexts in use, the overflow one included.
+    /// Tasks with a context of their own, and one for all that have none.
     pub fn contexts(&self) -> usize {
-        self.queue.contexts().iter().count()
+        let contexts = self.queue.contexts();
+        1 + contexts.iter().filter(|(id, _)| !contexts.is_shared(*id)).count()
+    }
+
+    /// The context of this number for what is sent in `group`. 0, or one that is nobody's: the one that those of the group's
+    /// tasks share which have none of their own. How many such the core has is none of the module's business (nor of a
+    /// record's): numbers count the others, from 1.
+    fn context(&self, number: u32, group: GroupId) -> ContextId {
+        let contexts = self.queue.contexts();
+        let index = self.queue.groups().slots() + (number as usize).saturating_sub(1);
+        if number > 0 && index < contexts.slots() {
+            let own = contexts.known(ContextId::from_index(index));
+            if own != ContextId::OVERFLOW {
+                return own;
+            }
+        }
+        contexts.shared_by(group)
+    }
+
+    /// What [`Host::context`] is asked by.
+    fn number_of(&self, context: ContextId) -> u32 {
+        if self.queue.contexts().is_shared(context) {
+            return 0;
+        }
+        (context.index() + 1 - self.queue.groups().slots()) as u32
     }
 
     /// Groups there are, the root included.
@@ -173,40 +199,100 @@ impl Host {
     }
 
     fn take(&mut self, arrival: &Arrival) -> Option<RequestId> {
-        let context = self.queue.contexts().known(context(arrival.context));
-        if arrival.ioprio != self.queue.contexts()[context].ioprio && context != ContextId::OVERFLOW {
-            self.queue.set_ioprio(context, arrival.ioprio, self.now);
-        }
         let group = self.queue.groups().known(group(arrival.group));
-        if arrival.own && context != ContextId::OVERFLOW && self.queue.contexts()[context].group != group {
-            self.queue.move_context(context, group, self.now);
+        let context = self.context(arrival.context, group);
+        if !self.queue.contexts().is_shared(context) {
+            if arrival.ioprio != self.queue.contexts()[context].ioprio {
+                self.queue.set_ioprio(context, arrival.ioprio, self.now);
+            }
+            if arrival.own && self.queue.contexts()[context].group != group {
+                self.queue.move_context(context, group, self.now);
+            }
         }
         let mut new = request(arrival.op, arrival.flags, arrival.sector, arrival.sectors, context, self.now);
         new.ioprio = arrival.ioprio;
         new.group = group;
-        self.queue.take(new)
+        let rq = self.queue.take(new)?;
+        self.count(rq, 1);
+        Some(rq)
+    }
+
+    fn release(&mut self, rq: RequestId) {
+        self.count(rq, -1);
+        self.queue.release(rq);
+    }
+
+    /// One slot more or less of the request's group and all above it: as it has a request, they stay where they are.
+    fn count(&mut self, rq: RequestId, change: i32) {
+        let group = self.queue.requests()[rq].group;
+        for at in self.queue.groups().path(group).take_while(|at| *at != GroupId::ROOT) {
+            let taken = &mut self.taken_below[at.index()];
+            *taken = taken.saturating_add_signed(change);
+        }
+    }
+
+    fn bio(&self, arrival: &Arrival) -> Bio {
+        let group = self.queue.groups().known(group(arrival.group));
+        Bio {
+            cookie: 0,
+            op: arrival.op,
+            flags: arrival.flags,
+            sector: arrival.sector,
+            sectors: arrival.sectors,
+            segments: 1,
+            context: self.context(arrival.context, group),
+            ioprio: Some(arrival.ioprio),
+            group: Some(group),
+        }
     }
 
     /// A request for the elevator, which it reaches when its group's limits allow; `None` when all slots are taken.
     pub fn insert(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
         let now = self.enter(now);
         let rq = self.take(arrival);
-        if let Some(rq) = rq {
-            let request = &self.queue.requests()[rq];
-            if !self.limiter.holds_back(rq, request, self.queue.groups(), now) {
-                self.queue.insert(rq, now);
-            }
+        if let Some(rq) = rq
+            && !(self.limiter.is_used() && self.holds_back(rq, now))
+        {
+            self.queue.insert(rq, now);
         }
         self.note(Call::Insert(*arrival), Answer::number(rq.map(slot)));
         rq.map(slot)
     }
 
-    /// A request that goes before all others, around the elevator; `None` when all slots are taken.
+    /// Has the request to wait for a limit? What the limiter does with bios in the core's queue is done with requests here:
+    /// metadata goes in at once and is charged, flushes with data are charged for their data.
+    fn holds_back(&mut self, rq: RequestId, now: u64) -> bool {
+        let request = &self.queue.requests()[rq];
+        if request.sectors == 0 {
+            return false;
+        }
+        if request.flags.contains(Flags::META) {
+            self.charge(rq, request.sectors, now);
+            return false;
+        }
+        let (direction, bytes) = (Direction::of(request.op), bytes_of(request.op, request.sectors));
+        self.limiter.ask(self.queue.groups(), request.group, direction, bytes, rq, now) == limit::Answer::Held
+    }
+
+    /// So many sectors of a request are charged; nobody holds them up.
+    fn charge(&mut self, rq: RequestId, sectors: u32, now: u64) {
+        let request = &self.queue.requests()[rq];
+        if sectors > 0 {
+            let (direction, bytes) = (Direction::of(request.op), bytes_of(request.op, sectors));
+            self.limiter.charge(self.queue.groups(), request.group, direction, bytes, now);
+        }
+    }
+
+    /// A request that goes before the others of its group (the data between two flushes): in its group's turn, and within its
+    /// limits, like any other; one that had to wait for a limit goes as any other. Where there are no groups it goes before all. `None` when all slots are
+    /// taken.
     pub fn insert_head(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
-        self.enter(now);
+        let now = self.enter(now);
         let rq = self.take(arrival);
-        if let Some(rq) = rq {
-            self.queue.insert_head(rq);
+        if let Some(rq) = rq
+            && !(self.limiter.is_used() && self.holds_back(rq, now))
+        {
+            self.queue.insert_head(rq, now);
         }
         self.note(Call::InsertHead(*arrival), Answer::number(rq.map(slot)));
         rq.map(slot)
@@ -218,7 +304,7 @@ impl Host {
         let until = self.let_in(now);
         let answer = match (self.queue.dispatch(now), until) {
             (Dispatch::Idle { until: a }, Some(b)) => Dispatch::Idle { until: a.min(b) },
-            (Dispatch::Empty, Some(until)) => Dispatch::Idle { until },
+            (Dispatch::Empty | Dispatch::Busy, Some(until)) => Dispatch::Idle { until },
             (answer, _) => answer,
         };
         self.note(Call::Dispatch, Answer::from(answer));
@@ -228,24 +314,28 @@ impl Host {
     /// Those whom the limits allow reach the elevator. When to ask again, if others wait.
     #[inline]
     fn let_in(&mut self, now: u64) -> Option<u64> {
-        if self.limiter.count() == 0 { None } else { self.let_held_in(now) }
+        if self.limiter.held() == 0 { None } else { self.let_held_in(now) }
     }
 
     #[cold]
     fn let_held_in(&mut self, now: u64) -> Option<u64> {
-        self.limiter.follow(self.queue.groups(), now);
-        let queue = &mut self.queue;
-        self.limiter.let_go(now, |rq| queue.insert(rq, now))
+        let mut round = self.limiter.begin(self.queue.groups(), now);
+        while let Some(rq) = self.limiter.next(self.queue.groups(), &mut round) {
+            self.limiter.settle(self.queue.groups(), &mut round, Entered::Yes);
+            self.queue.insert(rq, now);
+        }
+        self.limiter.end(round)
     }
 
     /// The queue has to run dry (a change of elevator): whoever waits for a limit reaches the elevator, and is charged.
     pub fn open_limits(&mut self, now: u64) {
-        if self.limiter.count() == 0 {
+        if self.limiter.held() == 0 {
             return;
         }
         let now = self.enter(now);
-        let queue = &mut self.queue;
-        self.limiter.open(now, |rq| queue.insert(rq, now));
+        while let Some(rq) = self.limiter.release(self.queue.groups(), now) {
+            self.queue.insert(rq, now);
+        }
         self.note(Call::OpenLimits, Answer::None);
     }
 
@@ -261,7 +351,7 @@ impl Host {
             }
             _ => return debug_assert!(false, "completed a request the device does not have"),
         }
-        self.queue.release(id(slot));
+        self.release(id(slot));
         self.note(Call::Complete(slot), Answer::None);
     }
 
@@ -277,7 +367,7 @@ impl Host {
     /// A request taken back is to be dispatched before all others.
     pub fn insert_again(&mut self, slot: Slot) {
         if self.state(slot) == RequestState::Held {
-            self.queue.insert_again(id(slot));
+            self.queue.insert_again(id(slot), self.now);
             self.note(Call::InsertAgain(slot), Answer::None);
         }
     }
@@ -285,8 +375,8 @@ impl Host {
     /// May something of this sort be merged into the request?
     pub fn allow_merge(&mut self, slot: Slot, bio: &Arrival, now: u64) -> bool {
         let now = self.enter(now);
-        let allowed = self.state(slot) == RequestState::Sorted
-            && self.queue.allow_merge(id(slot), &as_bio(bio, &self.queue), now);
+        let allowed =
+            self.state(slot) == RequestState::Sorted && self.queue.allow_merge(id(slot), &self.bio(bio), now);
         self.note(Call::AllowMerge(slot, *bio), Answer::Flag(allowed));
         allowed
     }
@@ -294,7 +384,7 @@ impl Host {
     /// A request that starts where this bio ends.
     pub fn find_front(&mut self, bio: &Arrival, now: u64) -> Option<Slot> {
         let now = self.enter(now);
-        let found = self.queue.find_front(&as_bio(bio, &self.queue), now).map(slot);
+        let found = self.queue.find_front(&self.bio(bio), now).map(slot);
         self.note(Call::FindFront(*bio), Answer::number(found));
         found
     }
@@ -307,9 +397,9 @@ impl Host {
             return;
         }
         let growth = if front { Growth::Front } else { Growth::Back };
-        let request = &self.queue.requests()[id(slot)];
-        let ioprio = request.ioprio;
-        self.limiter.grew(request, sectors.saturating_sub(request.sectors), now);
+        let (ioprio, before) =
+            (self.queue.requests()[id(slot)].ioprio, self.queue.requests()[id(slot)].sectors);
+        self.charge(id(slot), sectors.saturating_sub(before), now);
         self.queue.grow(id(slot), growth, (sector, sectors), ioprio, now);
         self.note(Call::Grew { slot, front, sector, sectors }, Answer::None);
     }
@@ -321,7 +411,7 @@ impl Host {
             return debug_assert!(false, "merged requests past merging");
         }
         self.queue.absorb(id(slot), id(gone), sectors, now);
-        self.queue.release(id(gone));
+        self.release(id(gone));
         self.note(Call::Absorbed { slot, gone, sectors }, Answer::None);
     }
 
@@ -351,24 +441,29 @@ impl Host {
         found
     }
 
-    /// A context for a new task; 0, the shared one, when all are taken.
-    pub fn context_new(&mut self, ioprio: IoPrio) -> u32 {
-        let created = self.queue.contexts_mut().create(ioprio).index() as u32;
-        self.note(Call::ContextNew(ioprio), Answer::Number(created.into()));
+    /// A context for a new task of a group; 0 when all are taken: it has none of its own.
+    pub fn context_new(&mut self, number: u32, ioprio: IoPrio) -> u32 {
+        let of = self.queue.groups().known(group(number));
+        let created = self.queue.contexts_mut().create_in(of, ioprio);
+        let created = self.number_of(created);
+        self.note(Call::ContextNew { group: number, ioprio }, Answer::Number(created.into()));
         created
     }
 
     /// A context's task is gone.
     pub fn context_exit(&mut self, number: u32, now: u64) {
         let now = self.enter(now);
-        self.queue.context_exit(context(number), now);
+        // The shared ones stay.
+        self.queue.context_exit(self.context(number, GroupId::ROOT), now);
         self.note(Call::ContextExit(number), Answer::None);
     }
 
     /// `from` now waits for `to`'s I/O, or for that of somebody unknown.
     pub fn yield_to(&mut self, from: u32, to: Option<u32>, now: u64) {
         let now = self.enter(now);
-        self.queue.yield_to(context(from), to.map(context), now);
+        let id = |number| self.context(number, GroupId::ROOT);
+        let (one, other) = (id(from), to.map(id));
+        self.queue.yield_to(one, other, now);
         self.note(Call::YieldTo(from, to), Answer::None);
     }
 
@@ -391,9 +486,10 @@ impl Host {
     /// A group is gone; what it has queued is still served.
     pub fn group_remove(&mut self, number: u32, now: u64) {
         let now = self.enter(now);
-        // As above; the root stays.
-        let _ = self.queue.remove_group(group(number), now);
-        self.limiter.follow(self.queue.groups(), now);
+        // As above; the root stays, with its limits.
+        if self.queue.remove_group(group(number)).is_ok() {
+            self.limiter.removed(self.queue.groups(), group(number), now);
+        }
         self.note(Call::GroupRemove(number), Answer::None);
     }
 
@@ -403,7 +499,7 @@ impl Host {
         let known = self.queue.groups().known(group(number)) == group(number);
         let answer = known.then_some(number);
         if known {
-            self.limiter.set(group(number), direction, rates, self.queue.groups(), now);
+            self.limiter.set(self.queue.groups(), group(number), direction, rates, now);
         }
         self.note(Call::GroupLimit { group: number, direction, rates }, Answer::number(answer));
         answer
@@ -411,13 +507,13 @@ impl Host {
 
     /// Requests that limits hold back.
     pub fn held(&self) -> usize {
-        self.limiter.count()
+        self.limiter.held()
     }
 
     /// Of these, those of a group itself; none for a number that names no group.
     pub fn group_held(&self, number: u32) -> usize {
         let known = self.queue.groups().known(group(number)) == group(number);
-        if known { self.limiter.waiting(group(number)) } else { 0 }
+        if known { self.limiter.waiting_here(group(number)) } else { 0 }
     }
 
     /// Do so many of the host's `tags` lie with requests that limits hold back that this group should not take more: an eighth
@@ -425,6 +521,40 @@ impl Host {
     pub fn has_its_share(&self, number: u32, tags: u32) -> bool {
         let own = self.group_held(number);
         own > 0 && (own * 8 >= tags as usize || self.held() * 2 >= tags as usize)
+    }
+
+    /// Has this group, or one above it, so many of the host's `tags` that it should leave the rest to others? As the core gives
+    /// out places: half of them to whoever comes first; then a subtree may have three quarters of what it has and what is left
+    /// to its parent's, at each level. The first is for nobody too many.
+    pub fn takes_too_many(&self, number: u32, tags: u32) -> bool {
+        let taken = self.taken() as u32;
+        if taken < tags.div_ceil(2) {
+            return false;
+        }
+        let groups = self.queue.groups();
+        let mut way = [GroupId::ROOT; DEPTH_MAX];
+        let mut levels = 0;
+        let path = groups.path(groups.known(group(number))).take_while(|at| *at != GroupId::ROOT);
+        for (place, at) in way.iter_mut().zip(path) {
+            *place = at;
+            levels += 1;
+        }
+        let mut left = tags.saturating_sub(taken);
+        for at in way[..levels].iter().rev() {
+            let own = self.taken_below[at.index()];
+            let most = (u64::from(left + own) * 3 / 4) as u32;
+            if own > 0 && own >= most {
+                return true;
+            }
+            left = most.saturating_sub(own);
+        }
+        false
+    }
+
+    /// Requests of a group that wait; those of the root for a number that names none.
+    pub fn group_queued(&self, number: u32) -> u32 {
+        let groups = self.queue.groups();
+        groups.queued(groups.known(group(number)))
     }
 
     /// What a group got; that of the root for a number that names none.
@@ -456,20 +586,6 @@ impl Host {
             self.queue.set_for_groups(tunable.name, value);
         }
         self.note(Call::Set(index as u32, value), Answer::None);
-    }
-}
-
-fn as_bio(arrival: &Arrival, queue: &ElevatorQueue) -> Bio {
-    Bio {
-        cookie: 0,
-        op: arrival.op,
-        flags: arrival.flags,
-        sector: arrival.sector,
-        sectors: arrival.sectors,
-        segments: 1,
-        context: queue.contexts().known(context(arrival.context)),
-        ioprio: Some(arrival.ioprio),
-        group: Some(group(arrival.group)),
     }
 }
 

@@ -1,7 +1,6 @@
 //! The core behind a C interface: what `kernel/src/*.c` calls.
 //!
 //! * [`host`]: one queue of the core with its recorder, in safe Rust. Everything the module can do is here.
-//! * `limited`: requests that wait for a limit of their group.
 //! * [`record`]: what went in and what was decided, kept in memory taken at construction; printed and parsed as text.
 //! * [`replay`]: feeds a record to a fresh core and compares every answer.
 //! * [`abi`]: the C functions. Each is one call of [`host`]; all `unsafe` of the project is here and in `runtime`.
@@ -15,7 +14,6 @@ extern crate alloc;
 
 pub mod abi;
 pub mod host;
-mod limited;
 pub mod memory;
 pub mod record;
 pub mod replay;

@@ -29,7 +29,7 @@ pub enum Call {
     Absorbed { slot: Slot, gone: Slot, sectors: u32 },
     Former(Slot),
     Latter(Slot),
-    ContextNew(IoPrio),
+    ContextNew { group: u32, ioprio: IoPrio },
     ContextExit(u32),
     YieldTo(u32, Option<u32>),
     GroupNew { parent: u32, weight: u32, class: IoClass },
@@ -65,7 +65,7 @@ impl From<Dispatch> for Answer {
         match dispatch {
             Dispatch::Issue(rq) => Answer::Number(rq.index() as u64),
             Dispatch::Idle { until } => Answer::Idle(until),
-            Dispatch::Empty => Answer::None,
+            Dispatch::Empty | Dispatch::Busy => Answer::None,
         }
     }
 }
@@ -193,7 +193,7 @@ impl fmt::Display for Call {
             Call::Absorbed { slot, gone, sectors } => write!(f, "absorbed {slot} {gone} {sectors}"),
             Call::Former(slot) => write!(f, "former {slot}"),
             Call::Latter(slot) => write!(f, "latter {slot}"),
-            Call::ContextNew(ioprio) => write!(f, "context-new {}", Prio(*ioprio)),
+            Call::ContextNew { group, ioprio } => write!(f, "context-new {} grp={group}", Prio(*ioprio)),
             Call::ContextExit(context) => write!(f, "context-exit {context}"),
             Call::YieldTo(from, Some(to)) => write!(f, "yield {from} {to}"),
             Call::YieldTo(from, None) => write!(f, "yield {from} -"),
@@ -331,7 +331,12 @@ pub fn parse_call(text: &str) -> Option<Call> {
         }
         "former" => Call::Former(words.number()?),
         "latter" => Call::Latter(words.number()?),
-        "context-new" => Call::ContextNew(words.ioprio()?),
+        "context-new" => {
+            let ioprio = words.ioprio()?;
+            // Up to format 2 a task began in the root.
+            let group = words.word().map_or(Some(0), |word| word.strip_prefix("grp=")?.parse().ok())?;
+            Call::ContextNew { group, ioprio }
+        }
         "context-exit" => Call::ContextExit(words.number()?),
         "yield" => Call::YieldTo(words.number()?, words.number()),
         "group-new" => {

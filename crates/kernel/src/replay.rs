@@ -9,7 +9,12 @@ use crate::host::{Host, Setup};
 use crate::record::{Answer, Call, Entry, parse_entry};
 
 /// The first word of a record, with the version of its format.
-const MAGIC: &str = "fairlift-record-2";
+const MAGIC: &str = "fairlift-record-4";
+/// The one before it, which is read as well: `fairness` was off by default, and what goes to the head was inserted like any
+/// other where there could be groups.
+const MAGIC_3: &str = "fairlift-record-3";
+/// Before that no call said in which group a task begins, and what goes to the head went before all.
+const MAGIC_2: &str = "fairlift-record-2";
 
 /// The line about a queue with which its record begins.
 pub struct Header<'a>(pub &'a Setup);
@@ -27,13 +32,19 @@ impl fmt::Display for Header<'_> {
     }
 }
 
-fn parse_header(line: &str) -> Option<Setup> {
+/// The version of a record, and what its queue was built from.
+fn parse_header(line: &str) -> Option<(u32, Setup)> {
     let mut words = line.split_whitespace();
-    (words.next()? == MAGIC).then_some(())?;
+    let version = match words.next()? {
+        MAGIC => 4,
+        MAGIC_3 => 3,
+        MAGIC_2 => 2,
+        _ => return None,
+    };
     let mut value = |key: &str| words.next()?.strip_prefix(key)?.strip_prefix('=');
     let descriptor = elevator::find(value("elevator")?)?;
     let profile = value("profile")?;
-    Some(Setup {
+    let setup = Setup {
         elevator: descriptor.name,
         profile: descriptor.profiles.iter().find(|p| **p == profile).copied().unwrap_or(""),
         requests_max: value("requests")?.parse().ok()?,
@@ -41,7 +52,8 @@ fn parse_header(line: &str) -> Option<Setup> {
         groups_max: value("groups")?.parse().ok()?,
         records_max: 0,
         rotational: value("rotational")? == "1",
-    })
+    };
+    Some((version, setup))
 }
 
 /// What a replay went through without a difference.
@@ -93,12 +105,19 @@ impl fmt::Display for Disagreement {
 /// The first line that is none, or where the core answers differently.
 pub fn replay(text: &str) -> Result<Agreement, Disagreement> {
     let mut lines = text.lines();
-    let setup = lines.next().and_then(parse_header).ok_or(Disagreement::NoRecord)?;
+    let (version, setup) = lines.next().and_then(parse_header).ok_or(Disagreement::NoRecord)?;
     let mut host = Host::new(setup).ok_or(Disagreement::NoRecord)?;
+    if version < 4 {
+        host = host.with_former_defaults();
+    }
     let mut seen = Agreement::default();
     for (index, line) in lines.enumerate() {
         let recorded = parse_entry(line).ok_or(Disagreement::NoCall(index + 2))?;
-        let now = answer(&mut host, recorded.now, recorded.call);
+        let call = match recorded.call {
+            Call::InsertHead(arrival) if version == 3 && setup.groups_max > 0 => Call::Insert(arrival),
+            call => call,
+        };
+        let now = answer(&mut host, recorded.now, call);
         if now != recorded.answer {
             return Err(Disagreement::Differs { line: index + 2, recorded, now });
         }
@@ -122,7 +141,7 @@ fn answer(host: &mut Host, now: u64, call: Call) -> Answer {
         Call::FindFront(bio) => return Answer::number(host.find_front(&bio, now)),
         Call::Former(slot) => return Answer::number(host.former(slot, now)),
         Call::Latter(slot) => return Answer::number(host.latter(slot, now)),
-        Call::ContextNew(ioprio) => return Answer::Number(host.context_new(ioprio).into()),
+        Call::ContextNew { group, ioprio } => return Answer::Number(host.context_new(group, ioprio).into()),
         Call::GroupNew { parent, weight, class } => {
             return Answer::number(host.group_new(parent, weight, class));
         }

@@ -44,7 +44,7 @@ fn serve(host: &mut Host, now: &mut u64, sent: &mut Vec<(u32, u32)>) -> u32 {
                 return group;
             }
             Dispatch::Idle { until } => *now = until,
-            Dispatch::Empty => panic!("nothing comes"),
+            Dispatch::Empty | Dispatch::Busy => panic!("nothing comes"),
         }
     }
 }
@@ -56,7 +56,7 @@ fn host_id(slot: u32) -> fairlift_core::RequestId {
 
 /// What each of these groups gets done of 20,000 requests when each always has eight more.
 fn shares(host: &mut Host, groups: &[u32]) -> Vec<u32> {
-    let contexts: Vec<u32> = groups.iter().map(|_| host.context_new(IoPrio::DEFAULT)).collect();
+    let contexts: Vec<u32> = groups.iter().map(|group| host.context_new(*group, IoPrio::DEFAULT)).collect();
     let (mut now, mut sent, mut served) = (1, Vec::new(), vec![0; groups.len()]);
     for round in 0..20_000 {
         for (at, group) in groups.iter().enumerate() {
@@ -99,15 +99,95 @@ fn a_tree_of_three_levels_is_shared_out_under_every_elevator() {
 }
 
 #[test]
+fn data_between_two_flushes_waits_for_the_turn_of_its_group() {
+    for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
+        let mut host = with_room_for_groups(elevator);
+        let [light, heavy] =
+            [1, 1000].map(|weight| host.group_new(0, weight, IoClass::BestEffort).expect("room"));
+        let tasks = [light, heavy].map(|group| host.context_new(group, IoPrio::DEFAULT));
+        let (mut now, mut sent, mut served) = (1, Vec::new(), [0, 0]);
+        for round in 0..2_000 {
+            while sent.iter().filter(|(_, of)| *of == light).count() < 8 {
+                let data = Arrival { op: Op::Write, ..read(round * 7919 % 100_000 * 8, tasks[0], light) };
+                sent.push((host.insert_head(&data, now).expect("a slot"), light));
+            }
+            while sent.iter().filter(|(_, of)| *of == heavy).count() < 8 {
+                let read = read((round * 7907 + 1) % 100_000 * 8, tasks[1], heavy);
+                sent.push((host.insert(&read, now).expect("a slot"), heavy));
+            }
+            served[usize::from(serve(&mut host, &mut now, &mut sent) == heavy)] += 1;
+        }
+        assert!(served[0] <= 100, "{elevator}: {served:?}");
+    }
+}
+
+#[test]
+fn data_between_two_flushes_goes_before_the_others_of_its_group() {
+    for elevator in ["noop", "deadline", "anticipatory"] {
+        let mut host = with_room_for_groups(elevator);
+        let group = host.group_new(0, 100, IoClass::BestEffort).expect("room");
+        let task = host.context_new(group, IoPrio::DEFAULT);
+        let write = |sector| Arrival { op: Op::Write, ..read(sector, task, group) };
+        host.insert(&write(80), 1).expect("a slot");
+        let data = host.insert_head(&write(8000), 2).expect("a slot");
+        assert_eq!(host.dispatch(3), Dispatch::Issue(host_id(data)), "{elevator}");
+    }
+}
+
+#[test]
+fn a_task_begins_in_its_group() {
+    let mut host = host("cfq");
+    let group = host.group_new(0, 100, IoClass::BestEffort).expect("room");
+    let [one, two] = [0, 1].map(|_| host.context_new(group, IoPrio::DEFAULT));
+    // Not said to be sent for itself: that would move it. As below, a queue of its own shows that it is in the group.
+    let sent = |task, sector| Arrival { own: false, ..read(sector, task, group) };
+    let first = host.insert(&sent(one, 80), 1).expect("a slot");
+    host.insert(&sent(two, 8000), 1).expect("a slot");
+    assert!(host.allow_merge(first, &sent(one, 88), 2));
+    assert!(!host.allow_merge(first, &sent(two, 88), 2));
+}
+
+#[test]
 fn tasks_that_send_for_themselves_are_in_the_group_they_send_for() {
     let mut host = host("cfq");
     let group = host.group_new(0, 100, IoClass::BestEffort).expect("room");
-    let [one, two] = [host.context_new(IoPrio::DEFAULT), host.context_new(IoPrio::DEFAULT)];
+    let [one, two] = [host.context_new(0, IoPrio::DEFAULT), host.context_new(0, IoPrio::DEFAULT)];
     let first = host.insert(&read(80, one, group), 1).expect("a slot");
     host.insert(&read(8000, two, group), 1).expect("a slot");
     // cfq merges within a task's queue only: one that sends for others would share it with all that do.
     assert!(host.allow_merge(first, &read(88, one, group), 2));
     assert!(!host.allow_merge(first, &read(88, two, group), 2));
+}
+
+/// What is learnt of one group's tasks that have no context of their own says nothing of another's.
+#[test]
+fn tasks_without_a_context_of_their_own_are_waited_for_by_what_their_own_group_does() {
+    let mut host = host("anticipatory");
+    let [slow, quick] = [0, 0].map(|_| host.group_new(0, 100, IoClass::BestEffort).expect("room"));
+    let task = host.context_new(quick, IoPrio::DEFAULT);
+    let mut now = 1;
+    let mut read_by = |host: &mut Host, group, sector, thinks_ns| {
+        now += thinks_ns;
+        let slot = host.insert(&read(sector, 0, group), now).expect("a slot");
+        while let Dispatch::Idle { until } = host.dispatch(now) {
+            now = until;
+        }
+        now += MS;
+        host.complete(slot, now);
+        now
+    };
+    for i in 0..50 {
+        read_by(&mut host, slow, i * 8, 200 * MS);
+    }
+    let mut done = 0;
+    for i in 0..4 {
+        done = read_by(&mut host, quick, i * 8, MS);
+    }
+    host.insert(&read(80_000, task, quick), done).expect("a slot");
+    assert!(
+        matches!(host.dispatch(done), Dispatch::Idle { .. }),
+        "the next read of the quick ones comes soon"
+    );
 }
 
 #[test]
@@ -124,7 +204,7 @@ fn time_does_not_go_back() {
 fn an_idle_group_gives_way() {
     let mut host = host("cfq");
     let idle = host.group_new(0, 100, IoClass::Idle).expect("room");
-    let task = host.context_new(IoPrio::DEFAULT);
+    let task = host.context_new(0, IoPrio::DEFAULT);
     let (mut now, mut sent) = (1, Vec::new());
     sent.push((host.insert(&read(80, task, idle), now).expect("a slot"), idle));
     sent.push((host.insert(&read(8000, 0, 0), now).expect("a slot"), 0));
@@ -140,14 +220,16 @@ fn an_idle_group_gives_way() {
 #[test]
 fn a_full_table_of_groups_says_so_and_a_removed_group_makes_room() {
     let mut host = host("deadline");
-    let first = host.group_new(0, 100, IoClass::BestEffort).expect("room");
-    let second = host.group_new(first, 100, IoClass::BestEffort).expect("room");
+    // Two places, and two in reserve.
+    let mut last = 0;
+    for _ in 0..4 {
+        last = host.group_new(0, 100, IoClass::BestEffort).expect("room");
+    }
     assert_eq!(host.group_new(0, 100, IoClass::BestEffort), None);
-    assert_eq!(host.groups(), 3);
+    assert_eq!(host.groups(), 5);
     // What it sent is served after its end, and counts for nobody who has its slot later.
-    let slot = host.insert(&read(80, 0, second), 1).expect("a slot");
-    host.group_remove(second, 2);
-    assert_eq!(host.groups(), 2);
+    let slot = host.insert(&read(80, 0, last), 1).expect("a slot");
+    host.group_remove(last, 2);
     assert_eq!(host.group_new(0, 100, IoClass::BestEffort), None, "its request is not done");
     assert!(matches!(host.dispatch(3), Dispatch::Issue(_)));
     host.complete(slot, 4);
@@ -158,6 +240,44 @@ fn a_full_table_of_groups_says_so_and_a_removed_group_makes_room() {
     host.complete(slot, 1001 * MS);
     assert_eq!(host.group_stats(77).total().ios, host.group_stats(0).total().ios);
     assert!(host.group_new(0, 100, IoClass::BestEffort).is_some());
+}
+
+#[test]
+fn who_makes_many_groups_leaves_places_for_others() {
+    let mut host = with_room_for_groups("noop");
+    let mut group = |parent| host.group_new(parent, 100, IoClass::BestEffort);
+    let greedy = group(0).expect("room");
+    while group(greedy).is_some() {}
+    let later = group(0).expect("a place in reserve");
+    assert!(group(later).is_some() && group(greedy).is_none());
+}
+
+#[test]
+fn who_has_many_tasks_leaves_contexts_for_others() {
+    let mut host = host("cfq");
+    let [greedy, later] =
+        [0, 0].map(|parent| host.group_new(parent, 100, IoClass::BestEffort).expect("room"));
+    while host.context_new(greedy, IoPrio::DEFAULT) != 0 {}
+    assert_ne!(host.context_new(later, IoPrio::DEFAULT), 0);
+}
+
+#[test]
+fn a_task_without_a_context_of_its_own_counts_for_its_own_group() {
+    let mut host = host("cfq");
+    let [one, two] = [0, 0].map(|parent| host.group_new(parent, 100, IoClass::BestEffort).expect("room"));
+    // Sync reads of one group's shared context and of the other's: neighbours on the disk, but not of one queue.
+    let first = host.insert(&read(80, 0, one), 1).expect("a slot");
+    host.insert(&read(8000, 0, two), 1).expect("a slot");
+    assert!(host.allow_merge(first, &read(88, 0, one), 2));
+    assert!(!host.allow_merge(first, &read(88, 0, two), 2));
+    // A number of nobody's, and of one that is gone: the same.
+    let task = host.context_new(two, IoPrio::DEFAULT);
+    assert_eq!(task, 1, "numbers count those who have one of their own");
+    host.context_exit(task, 3);
+    for nobody in [task, 77, u32::MAX] {
+        assert!(host.allow_merge(first, &read(88, nobody, one), 4), "{nobody}");
+    }
+    assert_eq!(host.contexts(), 1);
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn serve(host: &mut Host, mut now: u64, until: u64) -> Vec<(u64, Slot)> {
                 assert!(time > now, "asked again at a time that is past");
                 now = time;
             }
-            Dispatch::Empty => break,
+            Dispatch::Empty | Dispatch::Busy => break,
         }
     }
     served
@@ -140,6 +140,30 @@ fn metadata_goes_at_once_and_is_charged() {
     assert!((175 * MS..=201 * MS).contains(&served[2].0), "{served:?}");
 }
 
+/// The block layer sends it to the head. It is held back and charged.
+#[test]
+fn data_between_two_flushes_is_limited_like_any_other() {
+    for elevator in ELEVATORS {
+        let mut host = host(elevator);
+        let group = new_group(&mut host, 0);
+        limit(&mut host, group, Direction::Write, 0, 10);
+        for i in 0..5 {
+            let data = Arrival { flags: Flags::SYNC, ..bio(Op::Write, i * 800, group) };
+            host.insert_head(&data, 1).expect("a slot");
+        }
+        assert_eq!(host.held(), 4, "{elevator}");
+        let served = serve(&mut host, 1, SECOND);
+        assert_eq!(served.len(), 5, "{elevator}");
+        assert!((375 * MS..=420 * MS).contains(&served[4].0), "{elevator}: {served:?}");
+        // One of them and one other, which owes for it.
+        host.insert_head(&bio(Op::Write, 8000, group), SECOND).expect("a slot");
+        let other = host.insert(&bio(Op::Write, 16_000, group), SECOND).expect("a slot");
+        let served = serve(&mut host, SECOND, 2 * SECOND);
+        assert_eq!(served[1].1, other, "{elevator}");
+        assert!((SECOND + 75 * MS..=SECOND + 120 * MS).contains(&served[1].0), "{elevator}: {served:?}");
+    }
+}
+
 #[test]
 fn a_queue_that_has_to_run_dry_waits_for_no_limit() {
     for elevator in ELEVATORS {
@@ -188,4 +212,31 @@ fn a_group_with_many_held_requests_takes_no_more_tags_from_others() {
     host.insert(&bio(Op::Read, 8000, limited), 1);
     assert!(host.has_its_share(limited, 32), "4 of 32");
     assert!(!host.has_its_share(free, 32));
+}
+
+#[test]
+fn who_has_most_of_the_tags_leaves_the_rest_to_others() {
+    let mut host = host("noop");
+    let greedy = new_group(&mut host, 0);
+    let child = new_group(&mut host, greedy);
+    let other = new_group(&mut host, 0);
+    send(&mut host, 7, child, 1);
+    assert!(!host.takes_too_many(child, 16), "the first half is for whoever comes first");
+    send(&mut host, 5, child, 1);
+    for group in [child, greedy] {
+        assert!(host.takes_too_many(group, 16), "12 of 12 + 4, below {greedy}: three quarters");
+    }
+    assert!(!host.takes_too_many(other, 16));
+    send(&mut host, 3, other, 1);
+    assert!(host.takes_too_many(other, 16), "3 of 3 + 1");
+    let third = new_group(&mut host, 0);
+    assert!(!host.takes_too_many(third, 16), "a first one");
+    assert!(!host.takes_too_many(0, 16) && !host.takes_too_many(77, 16), "the root's own");
+    // What is done is not counted any more, nor what went up in another.
+    assert_eq!(serve(&mut host, 1, SECOND).len(), 15);
+    send(&mut host, 8, other, SECOND);
+    for group in [child, greedy] {
+        assert!(!host.takes_too_many(group, 16));
+    }
+    assert!(!host.takes_too_many(other, 16), "8 of 8 + 8");
 }

@@ -1,7 +1,8 @@
-//! What a queue takes per request and per context stays below what the module reserves (`FL_BYTES_PER_*` in
+//! What a queue takes per request, context and group stays below what the module reserves (`FL_BYTES_PER_*` in
 //! `kernel/src/elevator.c`), so that making one cannot run out of memory half-way.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use fairlift_kernel::host::{Host, Setup};
@@ -10,6 +11,8 @@ use fairlift_kernel::memory::bytes_to_ask;
 struct Counting;
 
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
+/// One measures at a time.
+static MEASURING: Mutex<()> = Mutex::new(());
 
 // SAFETY: everything is passed on to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
@@ -35,6 +38,7 @@ fn bytes(
     groups_max: u32,
     records_max: u32,
 ) -> usize {
+    let _alone = MEASURING.lock();
     let before = TAKEN.load(Relaxed);
     let setup = Setup {
         elevator,
@@ -53,6 +57,25 @@ fn reserved(name: &str) -> usize {
     let shim = include_str!("../../../kernel/src/elevator.c");
     let line = shim.lines().find(|l| l.starts_with(&format!("#define {name}\t"))).unwrap();
     line.split_whitespace().last().unwrap().parse().unwrap()
+}
+
+fn default_of(parameter: &str) -> u32 {
+    let shim = include_str!("../../../kernel/src/module.c");
+    let (_, value) = shim.split_once(&format!("unsigned int fl_{parameter} = ")).unwrap();
+    value.split_once(';').unwrap().0.parse().unwrap()
+}
+
+/// With one hardware queue (4,096 tags) and the module's defaults, no more than the tables took before they had a reserve
+/// (1,024 contexts, 256 groups).
+#[test]
+fn a_disk_costs_no_more_than_before_there_was_a_reserve() {
+    for (elevator, most) in [("noop", 728), ("deadline", 949), ("anticipatory", 1098), ("cfq", 3859)] {
+        let wants_contexts = matches!(elevator, "anticipatory" | "cfq");
+        let contexts = if wants_contexts { default_of("contexts_max") } else { 0 };
+        let kib = bytes(elevator, 4096, contexts, default_of("groups_max"), 0).div_ceil(1024);
+        println!("{elevator}: {kib} KiB (before: {most})");
+        assert!(kib <= most, "{elevator}: {kib} KiB");
+    }
 }
 
 #[test]
