@@ -227,6 +227,8 @@ fn a_limited_group_leaves_room_in_the_device() {
     for elevator in ELEVATORS.iter().filter(|(name, _)| *name != "cfq") {
         let waited_ms = ["0", "2"].map(|group_depth| {
             let mut machine = Loop::new(*elevator, 16);
+            // Where overruns are charged a turn ends when the device has enough to do: the limit matters in history's mode.
+            machine.set("fairness", "0");
             machine.set("group_depth", group_depth);
             let (alone, crowd) = (machine.group(ROOT, 100), machine.group(ROOT, 100));
             machine.task(alone, Load { depth: 1, ..Load::READS });
@@ -234,8 +236,8 @@ fn a_limited_group_leaves_room_in_the_device() {
             machine.run(20 * SECOND, |_| {});
             machine.latency_max_ns[alone.index()] / MS
         });
-        // A turn, and what is in the device then: 16 requests or 2.
-        assert!(waited_ms[1] + 50 <= waited_ms[0], "{elevator:?}: {waited_ms:?} ms");
+        // A turn or two, and what is in the device then: 16 requests or 2.
+        assert!(waited_ms[1] + 100 <= waited_ms[0], "{elevator:?}: {waited_ms:?} ms");
     }
 }
 
