@@ -210,9 +210,9 @@ struct Fluid {
     ahead_ns: f64,
 }
 
-/// Random flat bands and trees; every busy child of every node stays within a slice and two requests of the fluid.
+/// Random flat bands and trees; every busy child of every node stays within a slice and a request of the fluid.
 #[test]
-fn nobody_is_further_from_its_due_than_a_slice_and_two_requests() {
+fn nobody_is_further_from_its_due_than_a_slice_and_a_request() {
     let (slice_ns, request_ns) = (100 * MS, 12 * MS);
     for seed in 0..60 {
         let mut random = Random::new(seed);
@@ -242,8 +242,7 @@ fn nobody_is_further_from_its_due_than_a_slice_and_two_requests() {
                 _ => turn_ns + random.below(request_ns),
             };
             groups.charge(served, &Bill { time_ns: charge_ns, ..Bill::NONE });
-            // Deadlines are reckoned with a slice, and each of two turns may have overrun it.
-            let bound_ns = (slice_ns + 2 * request_ns) as f64;
+            let bound_ns = (slice_ns + request_ns) as f64;
             account(&groups, &ids, &mut fluid, served, charge_ns);
             for (entity, fluid) in fluid.iter().enumerate() {
                 assert!(
