@@ -1,7 +1,7 @@
-//! What exists only to be Linux 2.6, apart from what runs for a new elevator: its own elevators ([`cfq`], [`anticipatory`]) and,
-//! beside the request queue that they are parts of, its barriers (`queue/barrier.rs`), request pools (`queue/admission.rs`), plug
-//! of the queue (`queue/plug.rs`), sorted dispatch list (`queue/dispatch_list.rs`) and the classes of deadline as the posts of
-//! 2009 had them (`elevator/deadline.rs`, `classes`).
+//! The elevators that exist only to be Linux 2.6's, apart from what runs for a new elevator: [`cfq`] and [`anticipatory`]. What the
+//! request queue was then (barriers, request pools, the plug of the queue) is in `queue/era`; beside them stand only the sorted
+//! dispatch list (`queue/dispatch_list.rs`), on which every requeued request waits, and the classes of deadline as the posts of
+//! 2009 had them (`elevator/deadline.rs`, `classes`), which are four lines of that elevator.
 //!
 //! The arrows point one way: this half uses the core's contract ([`crate::elevator`], [`crate::group::Rounds`]); the core names
 //! it only where elevators are listed ([`crate::elevator::ELEVATORS`], [`crate::elevator::AnyElevator`]).

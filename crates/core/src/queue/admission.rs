@@ -1,22 +1,15 @@
 //! Admission: who gets a request slot, and who has to wait.
 //!
-//! Two eras. [`Admission::Pools`] is Linux 2.6.30 to 3.x: a pool for sync and one for async I/O, each with a congestion
-//! mark, and *batching*: a task that had to wait may take a few requests beyond the limit, so that it gets a
-//! worthwhile run before others interfere. [`Admission::Tags`] is blk-mq: one set of scheduler tags for everybody.
+//! Two eras. [`Admission::Pools`] is Linux 2.6.30 to 3.x: a pool for sync and one for async I/O (`era/pools.rs`).
+//! [`Admission::Tags`] is blk-mq: one set of scheduler tags for everybody.
 //!
-//! Source: Linux 2.6.33 `block/blk-core.c` (`get_request`, `freed_request`), `block/blk.h`; Linux 6.12
-//! `block/blk-mq-tag.c`.
+//! Source: Linux 6.12 `block/blk-mq-tag.c`.
 
+use super::era::pools::{Pool, congestion_on, is_batching, relieved, use_batch};
 use super::group_slots::GroupSlots;
-use crate::MS;
 use crate::context::Context;
 use crate::elevator::MayQueue;
 use crate::group::{Claim, GroupId};
-
-/// Allocations a batcher has before it queues up again.
-const BATCH_REQUESTS: u32 = 32;
-/// How long a task stays a batcher: HZ/50.
-const BATCH_NS: u64 = 20 * MS;
 
 /// How request slots are given out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,38 +53,6 @@ impl Admission {
     }
 }
 
-/// One class's pool.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pool {
-    pub(super) taken: u32,
-    congested: bool,
-    /// No more slots but for batchers.
-    full: bool,
-    /// The elevator refused somebody while the pool was empty: the other pool's next free slot looks here too.
-    starved: bool,
-}
-
-impl Pool {
-    /// May `task` take a slot of `nr`? If so: is it one beyond them?
-    #[inline]
-    fn ask(&mut self, nr: u32, task: &mut Context, may: MayQueue, now: u64) -> Option<bool> {
-        let mut beyond = false;
-        if self.taken + 1 >= congestion_on(nr) {
-            if self.taken + 1 >= nr {
-                beyond = true;
-                if !self.full {
-                    Gate::woken(task, now);
-                    self.full = true;
-                } else if may != MayQueue::Must && !is_batching(task, now) {
-                    return None;
-                }
-            }
-            self.congested = true;
-        }
-        (self.taken < 3 * nr / 2).then_some(beyond)
-    }
-}
-
 /// What was short.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refused {
@@ -101,7 +62,7 @@ pub(super) enum Refused {
 
 /// The pools and their waiters' wake-ups.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct RequestSlots {
     admission: Admission,
     nr: u32,
     pools: [Pool; 2],
@@ -111,14 +72,20 @@ pub(super) struct Gate {
     groups: Option<GroupSlots>,
 }
 
-impl Gate {
-    pub(super) fn new(admission: Admission) -> Gate {
-        Gate { admission, nr: admission.limit(), pools: [Pool::default(); 2], wakeups: [0; 2], groups: None }
+impl RequestSlots {
+    pub(super) fn new(admission: Admission) -> RequestSlots {
+        RequestSlots {
+            admission,
+            nr: admission.limit(),
+            pools: [Pool::default(); 2],
+            wakeups: [0; 2],
+            groups: None,
+        }
     }
 
     /// With a part of the slots for each of so many groups, the root included, if it is not alone.
-    pub(super) fn with_groups(self, slots: usize) -> Gate {
-        Gate { groups: (slots > 1).then(|| GroupSlots::new(slots)), ..self }
+    pub(super) fn with_groups(self, slots: usize) -> RequestSlots {
+        RequestSlots { groups: (slots > 1).then(|| GroupSlots::new(slots)), ..self }
     }
 
     /// Slots taken in both pools.
@@ -130,12 +97,6 @@ impl Gate {
     /// Is the pool so full that those who can should hold back (read-ahead, writeback)?
     pub(super) fn is_congested(&self, sync: bool) -> bool {
         self.pools[usize::from(sync)].congested
-    }
-
-    /// A task that waited becomes a batcher.
-    pub(super) fn woken(task: &mut Context, now: u64) {
-        task.batch_left = BATCH_REQUESTS;
-        task.batch_since_ns = now;
     }
 
     /// Take a slot if the rules allow it.
@@ -161,8 +122,8 @@ impl Gate {
         let Some(beyond) = pool.ask(nr, task, may, now) else { return false };
         pool.taken += 1;
         pool.starved = false;
-        if beyond && is_batching(task, now) {
-            task.batch_left -= 1;
+        if beyond {
+            use_batch(task, now);
         }
         true
     }
@@ -233,7 +194,7 @@ impl Gate {
         of_group.is_some_and(|pool| pool.congested)
     }
 
-    /// Take a slot of `group`'s part if the rules allow it. Who then waits for a wake-up has to be told ([`Gate::refuse`]).
+    /// Take a slot of `group`'s part if the rules allow it. Who then waits for a wake-up has to be told ([`RequestSlots::refuse`]).
     pub(super) fn enter_group(
         &mut self,
         (group, nr_group): (GroupId, u64),
@@ -251,8 +212,8 @@ impl Gate {
         let groups = self.groups.as_mut().ok_or(Refused::ByGroup)?;
         groups.share_mut(group).pools[pool].taken += 1;
         self.pools[pool].taken += 1;
-        if beyond && is_batching(task, now) {
-            task.batch_left -= 1;
+        if beyond {
+            use_batch(task, now);
         }
         Ok(())
     }
@@ -338,136 +299,113 @@ impl Gate {
     }
 }
 
-/// A slot of `nr` was given back: is there room for somebody new?
-#[inline]
-pub(super) fn relieved(pool: &mut Pool, nr: u32) -> bool {
-    if pool.taken < congestion_off(nr) {
-        pool.congested = false;
-    }
-    if pool.taken < nr {
-        pool.full = false;
-    }
-    pool.taken < nr
-}
-
-const fn congestion_on(nr: u32) -> u32 {
-    let on = nr - nr / 8 + 1;
-    if on < nr { on } else { nr }
-}
-
-const fn congestion_off(nr: u32) -> u32 {
-    let off = nr - nr / 8 - nr / 16 - 1;
-    if off > 1 { off } else { 1 }
-}
-
-fn is_batching(task: &Context, now: u64) -> bool {
-    task.batch_left == BATCH_REQUESTS || (task.batch_left > 0 && now < task.batch_since_ns + BATCH_NS)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::era::pools::start_batch;
     use super::*;
+    use crate::MS;
     use crate::context::{Contexts, IoPrio};
 
-    fn pools(nr: u32) -> (Gate, Contexts) {
-        (Gate::new(Admission::Pools { nr_requests: nr }), Contexts::new(4))
+    fn pools(nr: u32) -> (RequestSlots, Contexts) {
+        (RequestSlots::new(Admission::Pools { nr_requests: nr }), Contexts::new(4))
     }
 
     /// nr_requests 128: congested from the 113th slot on, relieved below 103.
     #[test]
     fn congestion_has_hysteresis() {
-        let (mut gate, mut contexts) = pools(128);
+        let (mut slots, mut contexts) = pools(128);
         let task = contexts.take(GroupId::ROOT, IoPrio::DEFAULT).expect("there is room");
         for taken in 1..=112 {
-            assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
-            assert!(!gate.is_congested(true), "after {taken}");
+            assert!(slots.enter(true, &mut contexts[task], MayQueue::May, 0));
+            assert!(!slots.is_congested(true), "after {taken}");
         }
-        assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
-        assert!(gate.is_congested(true) && !gate.is_congested(false));
+        assert!(slots.enter(true, &mut contexts[task], MayQueue::May, 0));
+        assert!(slots.is_congested(true) && !slots.is_congested(false));
         for taken in (103..=112).rev() {
-            gate.leave(true);
-            assert!(gate.is_congested(true), "at {taken}");
+            slots.leave(true);
+            assert!(slots.is_congested(true), "at {taken}");
         }
-        gate.leave(true);
-        assert!(!gate.is_congested(true));
+        slots.leave(true);
+        assert!(!slots.is_congested(true));
     }
 
     /// The task that fills the pool is a batcher for 32 more; another one has to wait; nobody passes 3/2.
     #[test]
     fn only_batchers_pass_a_full_pool() {
-        let (mut gate, mut contexts) = pools(128);
+        let (mut slots, mut contexts) = pools(128);
         let (first, second) = (
             contexts.take(GroupId::ROOT, IoPrio::DEFAULT).expect("there is room"),
             contexts.take(GroupId::ROOT, IoPrio::DEFAULT).expect("there is room"),
         );
         for _ in 0..127 {
-            assert!(gate.enter(false, &mut contexts[first], MayQueue::May, 0));
+            assert!(slots.enter(false, &mut contexts[first], MayQueue::May, 0));
         }
         // Slot 128 makes `first` a batcher and is the first of its 32.
         for _ in 0..32 {
-            assert!(gate.enter(false, &mut contexts[first], MayQueue::May, 0));
+            assert!(slots.enter(false, &mut contexts[first], MayQueue::May, 0));
         }
-        assert!(!gate.enter(false, &mut contexts[first], MayQueue::May, 0), "its batch is used up");
-        assert!(!gate.enter(false, &mut contexts[second], MayQueue::May, 0));
-        assert!(gate.enter(false, &mut contexts[second], MayQueue::Must, 0), "the awaited task passes");
-        assert!(gate.enter(true, &mut contexts[second], MayQueue::May, 0), "the sync pool is another one");
-        while gate.enter(false, &mut contexts[second], MayQueue::Must, 0) {}
-        assert_eq!(gate.pools[0].taken, 192);
+        assert!(!slots.enter(false, &mut contexts[first], MayQueue::May, 0), "its batch is used up");
+        assert!(!slots.enter(false, &mut contexts[second], MayQueue::May, 0));
+        assert!(slots.enter(false, &mut contexts[second], MayQueue::Must, 0), "the awaited task passes");
+        assert!(slots.enter(true, &mut contexts[second], MayQueue::May, 0), "the sync pool is another one");
+        while slots.enter(false, &mut contexts[second], MayQueue::Must, 0) {}
+        assert_eq!(slots.pools[0].taken, 192);
     }
 
     /// A batch lasts 20 ms from the wait, except its first request.
     #[test]
     fn a_batch_runs_out_of_time() {
-        let (mut gate, mut contexts) = pools(4);
+        let (mut slots, mut contexts) = pools(4);
         let task = contexts.take(GroupId::ROOT, IoPrio::DEFAULT).expect("there is room");
         for _ in 0..4 {
-            assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
+            assert!(slots.enter(true, &mut contexts[task], MayQueue::May, 0));
         }
         assert_eq!(contexts[task].batch_left, 31);
-        assert!(!gate.enter(true, &mut contexts[task], MayQueue::May, 20 * MS), "20 ms are over");
-        Gate::woken(&mut contexts[task], 0);
+        assert!(!slots.enter(true, &mut contexts[task], MayQueue::May, 20 * MS), "20 ms are over");
+        start_batch(&mut contexts[task], 0);
         assert!(
-            gate.enter(true, &mut contexts[task], MayQueue::May, 100 * MS),
+            slots.enter(true, &mut contexts[task], MayQueue::May, 100 * MS),
             "the first one has no time limit"
         );
-        assert!(!gate.enter(true, &mut contexts[task], MayQueue::May, 100 * MS));
+        assert!(!slots.enter(true, &mut contexts[task], MayQueue::May, 100 * MS));
     }
 
     /// One waiter is woken for each slot freed, but only once the pool is below nr again.
     #[test]
     fn a_free_slot_wakes_one_waiter_of_its_class() {
-        let (mut gate, mut contexts) = pools(4);
+        let (mut slots, mut contexts) = pools(4);
         let task = contexts.take(GroupId::ROOT, IoPrio::DEFAULT).expect("there is room");
         for _ in 0..5 {
-            assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
+            assert!(slots.enter(true, &mut contexts[task], MayQueue::May, 0));
         }
-        gate.leave(true);
-        assert_eq!(gate.take_wakeups(), [0, 0], "4 are still taken");
-        gate.leave(true);
-        assert_eq!(gate.take_wakeups(), [0, 1]);
+        slots.leave(true);
+        assert_eq!(slots.take_wakeups(), [0, 0], "4 are still taken");
+        slots.leave(true);
+        assert_eq!(slots.take_wakeups(), [0, 1]);
     }
 
     /// Whoever the elevator refuses while the pool is empty is woken by the other pool's free slots.
     #[test]
     fn a_starved_class_is_woken_by_the_other() {
-        let (mut gate, mut contexts) = pools(4);
+        let (mut slots, mut contexts) = pools(4);
         let task = contexts.take(GroupId::ROOT, IoPrio::DEFAULT).expect("there is room");
-        assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
-        assert!(!gate.enter(false, &mut contexts[task], MayQueue::No, 0));
-        gate.leave(true);
-        assert_eq!(gate.take_wakeups(), [1, 1]);
+        assert!(slots.enter(true, &mut contexts[task], MayQueue::May, 0));
+        assert!(!slots.enter(false, &mut contexts[task], MayQueue::No, 0));
+        slots.leave(true);
+        assert_eq!(slots.take_wakeups(), [1, 1]);
     }
 
     /// blk-mq's scheduler tags know no classes.
     #[test]
     fn tags_are_shared_by_both_classes() {
-        let (mut gate, mut contexts) = (Gate::new(Admission::Tags { nr_requests: 3 }), Contexts::new(1));
+        let (mut slots, mut contexts) =
+            (RequestSlots::new(Admission::Tags { nr_requests: 3 }), Contexts::new(1));
         let task = contexts.take(GroupId::ROOT, IoPrio::DEFAULT).expect("there is room");
-        assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
-        assert!(gate.enter(false, &mut contexts[task], MayQueue::May, 0));
-        assert!(gate.enter(true, &mut contexts[task], MayQueue::May, 0));
-        assert!(!gate.enter(false, &mut contexts[task], MayQueue::Must, 0));
-        gate.leave(true);
-        assert!(gate.enter(false, &mut contexts[task], MayQueue::May, 0));
+        assert!(slots.enter(true, &mut contexts[task], MayQueue::May, 0));
+        assert!(slots.enter(false, &mut contexts[task], MayQueue::May, 0));
+        assert!(slots.enter(true, &mut contexts[task], MayQueue::May, 0));
+        assert!(!slots.enter(false, &mut contexts[task], MayQueue::Must, 0));
+        slots.leave(true);
+        assert!(slots.enter(false, &mut contexts[task], MayQueue::May, 0));
     }
 }

@@ -17,7 +17,8 @@
 
 use alloc::vec::Vec;
 
-use super::admission::{Pool, Refused, relieved};
+use super::admission::Refused;
+use super::era::pools::{Pool, relieved};
 use crate::collections::{Id, List, ListLinks};
 use crate::group::{Claim, GroupId};
 

@@ -25,11 +25,11 @@
 //! ```
 
 mod admission;
-mod barrier;
 mod bios;
 mod by_group;
 mod dispatch_list;
 mod elevator_queue;
+mod era;
 mod flush;
 mod group_slots;
 mod limited;
@@ -49,12 +49,14 @@ use crate::elevator::{self, AnyElevator, Dispatch, Elevator, MayQueue};
 use crate::group::limit::Limiter;
 use crate::group::{GroupError, GroupId, Groups, Places, WaitToken};
 use crate::request::{Bio, Flags, Op, QueueData, Request, RequestId, RequestState, Requests, Status};
-use admission::{Gate, Refused};
-use barrier::{Barrier, Fences};
+use admission::{Refused, RequestSlots};
 use bios::Bios;
+use era::barrier::{Barrier, Fences};
+use era::pools;
+use era::queue_plug::QueuePlug;
 use flush::{FlushMachine, Instead};
 use merge::EndHash;
-use plug::{QueuePlug, TaskPlugs};
+use plug::TaskPlugs;
 
 /// Request slots for the queue's own flush commands.
 const OWN_REQUESTS: usize = 2;
@@ -155,7 +157,7 @@ pub enum Refusal {
 pub struct RequestQueue {
     config: QueueConfig,
     lower: ElevatorQueue,
-    gate: Gate,
+    slots: RequestSlots,
     /// Request slots by subtree of groups, of each pool; not used without groups.
     slot_places: [Places; 2],
     bios: Bios,
@@ -189,7 +191,7 @@ impl RequestQueue {
             config,
             lower: ElevatorQueue::new(requests, config.contexts_max, config.rotational, elevator)
                 .with_groups(config.groups_max),
-            gate: Gate::new(config.admission).with_groups(Groups::slots_for(config.groups_max)),
+            slots: RequestSlots::new(config.admission).with_groups(Groups::slots_for(config.groups_max)),
             slot_places: core::array::from_fn(|_| {
                 let size = config.admission.pool_size();
                 Places::new(Groups::slots_for(config.groups_max), size / 2, size - size / 2)
@@ -266,13 +268,13 @@ impl RequestQueue {
 
     /// Should those who can hold back (read-ahead for sync, writeback for async)?
     pub fn is_congested(&self, sync: bool) -> bool {
-        self.gate.is_congested(sync)
+        self.slots.is_congested(sync)
     }
 
     /// Should those of `group` who can hold back? Its part of the slots may be short ([`crate::group::TUNABLES`]:
     /// `nr_group_requests`) when the device's are not, and the other way round.
     pub fn is_group_congested(&self, group: GroupId, sync: bool) -> bool {
-        self.is_congested(sync) || self.gate.is_group_congested(self.groups().known(group), sync)
+        self.is_congested(sync) || self.slots.is_group_congested(self.groups().known(group), sync)
     }
 
     /// The group whose `bio` is: by itself, or its context's.
@@ -286,7 +288,7 @@ impl RequestQueue {
     /// its bio had ([`RequestQueue::group_of`]) when it was told [`Submitted::Full`], even if its task was moved since. In a
     /// queue with groups every `Full` counts one waiter, who must come back when woken.
     pub fn next_wakeup(&mut self) -> Option<(GroupId, bool)> {
-        self.gate.next_wakeup()
+        self.slots.next_wakeup()
     }
 
     /// For queues without groups ([`QueueConfig::groups_max`] 0): as [`RequestQueue::next_wakeup`], all at once.
@@ -296,7 +298,7 @@ impl RequestQueue {
     /// of them may find it gone, gets [`Submitted::Full`] and waits on.)
     #[inline]
     pub fn take_wakeups(&mut self) -> [u32; 2] {
-        self.gate.take_wakeups()
+        self.slots.take_wakeups()
     }
 
     /// Write `queue/nomerges`.
@@ -331,22 +333,22 @@ impl RequestQueue {
         let bio = self.adopt(bio);
         if let Some(answer) = self.answer_at_once(&bio) {
             // It leaves the slot it was woken for to the next.
-            match self.gate.has_groups() {
+            match self.slots.has_groups() {
                 true => self.pass_on(&bio),
-                false => self.gate.wake(usize::from(bio.is_sync())),
+                false => self.slots.wake(usize::from(bio.is_sync())),
             }
             return answer;
         }
-        Gate::woken(&mut self.lower.contexts[bio.context], now);
+        pools::start_batch(&mut self.lower.contexts[bio.context], now);
         self.enqueue(bio, Waiter::Task, now)
     }
 
     /// A waiter was woken and needs no slot: the next one's.
     fn pass_on(&mut self, bio: &Bio) {
         let (group, sync) = (self.group_of(bio), bio.is_sync());
-        let RequestQueue { gate, slot_places, lower, .. } = self;
-        let (places, groups) = (&slot_places[gate.pool(usize::from(sync)).0], lower.groups());
-        gate.pass_on(group, sync, &|group| places.claim(groups, group));
+        let RequestQueue { slots, slot_places, lower, .. } = self;
+        let (places, groups) = (&slot_places[slots.pool(usize::from(sync)).0], lower.groups());
+        slots.pass_on(group, sync, &|group| places.claim(groups, group));
     }
 
     /// The bio in this queue's terms. At least one segment each, so that the segment limit bounds the bios of a request.
@@ -432,18 +434,18 @@ impl RequestQueue {
     #[inline]
     fn enter(&mut self, bio: &Bio, may: MayQueue, waiter: Waiter, now: u64) -> bool {
         let sync = bio.is_sync();
-        if !self.gate.has_groups() {
-            return self.gate.enter(sync, &mut self.lower.contexts[bio.context], may, now);
+        if !self.slots.has_groups() {
+            return self.slots.enter(sync, &mut self.lower.contexts[bio.context], may, now);
         }
         let part = (self.group_of(bio), self.groups().settings().nr_group_requests);
-        let pool = self.gate.pool(usize::from(sync)).0;
+        let pool = self.slots.pool(usize::from(sync)).0;
         let answer = match self.slot_places[pool].has_one_for(self.lower.groups(), part.0) {
-            true => self.gate.enter_group(part, sync, &mut self.lower.contexts[bio.context], may, now),
+            true => self.slots.enter_group(part, sync, &mut self.lower.contexts[bio.context], may, now),
             false => Err(Refused::ByDevice),
         };
         match (answer, waiter) {
             (Ok(()), _) => self.slot_places[pool].take(self.lower.groups(), part.0),
-            (Err(refused), Waiter::Task) => self.gate.refuse(part.0, sync, refused),
+            (Err(refused), Waiter::Task) => self.slots.refuse(part.0, sync, refused),
             _ => {}
         }
         answer.is_ok()
@@ -453,17 +455,17 @@ impl RequestQueue {
     #[inline]
     fn leave(&mut self, sync: bool, group: GroupId) {
         self.limiter.slot_freed(group);
-        if !self.gate.has_groups() {
-            return self.gate.leave(sync);
+        if !self.slots.has_groups() {
+            return self.slots.leave(sync);
         }
         let part = (group, self.groups().settings().nr_group_requests);
-        let RequestQueue { gate, slot_places, lower, .. } = self;
-        let (places, groups) = (&mut slot_places[gate.pool(usize::from(sync)).0], lower.groups());
+        let RequestQueue { slots, slot_places, lower, .. } = self;
+        let (places, groups) = (&mut slot_places[slots.pool(usize::from(sync)).0], lower.groups());
         places.give_back(groups, group);
-        gate.leave_group(part, sync, &|group| places.claim(groups, group));
+        slots.leave_group(part, sync, &|group| places.claim(groups, group));
     }
 
-    /// A slot and a bio node for `bio`; there is one of each for everybody the gate lets in.
+    /// A slot and a bio node for `bio`; there is one of each for everybody who is let in.
     fn take(&mut self, bio: &Bio, sync: bool, now: u64) -> Option<RequestId> {
         let ioprio = bio.ioprio.unwrap_or(self.contexts()[bio.context].ioprio);
         let node = self.bios.take(bio.cookie)?;
@@ -504,7 +506,7 @@ impl RequestQueue {
         self.lower.insert(rq, now);
         if let Plugging::Queue { threshold, .. } = self.config.plugging {
             let [a, s] = self.lower.in_flight();
-            if self.gate.taken().saturating_sub(a + s) >= threshold {
+            if self.slots.taken().saturating_sub(a + s) >= threshold {
                 self.plug.unplug();
             }
         }

@@ -1,17 +1,16 @@
 //! Plugging: hold I/O back for a moment, so that more of it comes together and merges.
 //!
-//! Two eras again. Until 2.6.38 the *queue* is plugged when a request enters it empty; the driver is not called until
-//! somebody who waits unplugs it, four requests have gathered, or 3 ms have passed. Since 2.6.39 each *task* gathers the
-//! requests of one system call on a list of its own, and hands them over when it is done or goes to sleep.
+//! Two eras again. Until 2.6.38 the *queue* is plugged (`era/queue_plug.rs`). Since 2.6.39 each *task* gathers the requests of
+//! one system call on a list of its own, and hands them over when it is done or goes to sleep.
 //!
-//! Source: Linux 2.6.33 `block/blk-core.c`, `block/blk-settings.c`; Linux 6.12 `block/blk-mq.c`.
+//! Source: Linux 6.12 `block/blk-mq.c`.
 
 use alloc::vec::Vec;
 
 use super::RequestQueue;
 use crate::collections::{Id, List, ListLinks};
 use crate::context::ContextId;
-use crate::request::{Flags, RequestId};
+use crate::request::RequestId;
 
 /// Which kind of plug.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,38 +40,6 @@ impl Plugging {
 const TASK_PLUG_REQUESTS: usize = 32;
 /// So does a last request of this many sectors, 128 KiB (`BLK_PLUG_FLUSH_SIZE`).
 const TASK_PLUG_SECTORS: u32 = 256;
-
-/// The queue's plug.
-#[derive(Debug)]
-pub(super) struct QueuePlug {
-    /// Plugged until then.
-    until_ns: Option<u64>,
-}
-
-impl QueuePlug {
-    pub(super) const fn new() -> QueuePlug {
-        QueuePlug { until_ns: None }
-    }
-
-    #[inline]
-    pub(super) fn plug(&mut self, until_ns: u64) {
-        self.until_ns.get_or_insert(until_ns);
-    }
-
-    #[inline]
-    pub(super) fn unplug(&mut self) {
-        self.until_ns = None;
-    }
-
-    /// Until when it is plugged; the timer unplugs.
-    #[inline]
-    pub(super) fn plugged_until(&mut self, now: u64) -> Option<u64> {
-        if self.until_ns.is_some_and(|until| until <= now) {
-            self.until_ns = None;
-        }
-        self.until_ns
-    }
-}
 
 /// The tasks' plugs.
 #[derive(Debug)]
@@ -132,27 +99,6 @@ impl TaskPlugs {
 }
 
 impl RequestQueue {
-    pub(super) fn may_plug(&self) -> bool {
-        match self.config.plugging {
-            Plugging::Queue { spare_non_rotational, .. } => {
-                !spare_non_rotational || self.config.rotational || !self.config.tagged
-            }
-            _ => false,
-        }
-    }
-
-    #[inline]
-    pub(super) fn unplug_for(&mut self, flags: Flags) {
-        if flags.contains(Flags::UNPLUG) {
-            self.plug.unplug();
-        }
-    }
-
-    /// Somebody is about to wait for I/O of this queue: let it go.
-    pub fn unplug(&mut self) {
-        self.plug.unplug();
-    }
-
     /// The task starts a system call that may submit several bios ([`Plugging::Task`] only).
     pub fn open_plug(&mut self, context: ContextId) {
         self.task_plugs.open(self.contexts().known(context));

@@ -55,7 +55,7 @@ impl Cfq {
         from: u64,
     ) -> Option<RequestId> {
         let (Some(first), Some(second)) = (a, b) else { return a.or(b) };
-        Some(if prefer(&requests[first], &requests[second], from, self.limits.back_seek) {
+        Some(if prefer(&requests[first], &requests[second], from, self.derived.back_seek) {
             first
         } else {
             second

@@ -115,13 +115,13 @@ impl Cfq {
         let used = now.saturating_sub(spent.since);
         let lasted = now.saturating_sub(spent.begun);
         let time = if queue.slice_new || lasted == 0 {
-            used.max(self.limits.tick)
+            used.max(self.derived.tick)
         } else if !queue.sync && !self.sync_waits_in_group_of(id) {
             spent.allocated
         } else {
             lasted.min(spent.allocated)
         };
-        env.rounds.turn_over(queue.group, queue.home, time.saturating_mul(self.clock.unit_ns), env.now);
+        env.rounds.turn_over(queue.group, queue.home, time.saturating_mul(self.units.unit_ns), env.now);
     }
 
     /// The longest slice of a queue whose group shares the device with others: a part of a round by weight, as under every
@@ -131,7 +131,7 @@ impl Cfq {
         if !env.rounds.in_use() {
             return u64::MAX;
         }
-        env.rounds.longest_turn_ns(self.queue(id).group).map_or(u64::MAX, |ns| self.clock.round_up(ns))
+        env.rounds.longest_turn_ns(self.queue(id).group).map_or(u64::MAX, |ns| self.units.round_up(ns))
     }
 
     /// Will what its group has in the device take the rest of the slice of `id`, the active queue, which has more to send?
@@ -143,7 +143,7 @@ impl Cfq {
         }
         let left =
             if queue.slice_new { self.longest_turn(env, id) } else { queue.slice_end.saturating_sub(now) };
-        env.rounds.is_sold_out(queue.group, left.saturating_mul(self.clock.unit_ns))
+        env.rounds.is_sold_out(queue.group, left.saturating_mul(self.units.unit_ns))
     }
 
     /// A request of another queue is done: until now the device may have been busy with that.
@@ -174,7 +174,7 @@ impl Cfq {
 
     /// `group_idle` in clock units.
     pub(super) fn group_idle(&self, env: &Env<'_>) -> u64 {
-        self.clock.round_up(env.rounds.idle_ns())
+        self.units.round_up(env.rounds.idle_ns())
     }
 
     /// Is `id`, which has nothing queued, the last queue of its group, others wait, and it will be back soon?
@@ -201,7 +201,7 @@ impl Cfq {
     /// How long a group that ran dry at the end of a slice is waited for.
     pub(super) fn busy_wait(&self, env: &Env<'_>) -> u64 {
         match self.profile.trees {
-            Trees::Workloads => self.limits.slice_idle,
+            Trees::Workloads => self.derived.slice_idle,
             Trees::Single => self.group_idle(env),
         }
     }
@@ -209,7 +209,7 @@ impl Cfq {
     /// The part of a round that is due to `group`.
     #[inline]
     pub(super) fn target_latency_of(&self, env: &Env<'_>, group: GroupId) -> u64 {
-        let target = self.limits.target_latency;
+        let target = self.derived.target_latency;
         if !env.rounds.in_use() {
             return target;
         }

@@ -92,7 +92,7 @@ impl Cfq {
     /// From `request`, new in `id`: think time and seeks, and whether the queue is worth an idle wait.
     #[inline]
     pub(super) fn learn(&mut self, env: &Env<'_>, id: QueueId, request: &Request, now: u64) {
-        let slice_idle = self.limits.slice_idle;
+        let slice_idle = self.derived.slice_idle;
         let context = &mut self.contexts[request.context.index()];
         let queue = &mut self.queues[id.index()];
         context.think.add(now.saturating_sub(context.last_completion).min(2 * slice_idle));
@@ -194,7 +194,7 @@ impl Cfq {
     /// its next request, unless that is vain.
     pub(super) fn arm(&mut self, env: &Env<'_>, id: QueueId, no_idle: bool, now: u64) {
         let vain = self.idling_is_vain(env) || self.profile.trees == Trees::Single && no_idle;
-        let for_queue = self.limits.slice_idle > 0 && !vain && self.holds_on(env, id);
+        let for_queue = self.derived.slice_idle > 0 && !vain && self.holds_on(env, id);
         // A group's place in the round is worth a wait on any device, and as long a one as a group gets.
         let for_group = self.group_is_worth_waiting(env, id);
         let for_queue = for_queue && !self.thinks_too_long_for_others(env);
@@ -207,9 +207,9 @@ impl Cfq {
         let state = &self.contexts[context.index()];
         let queue = self.queue(id);
         let mut wait = match for_group {
-            true if for_queue => self.group_idle(env).max(self.limits.slice_idle),
+            true if for_queue => self.group_idle(env).max(self.derived.slice_idle),
             true => self.group_idle(env),
-            false => self.limits.slice_idle,
+            false => self.derived.slice_idle,
         };
         match self.profile.trees {
             Trees::Single => {
@@ -217,7 +217,7 @@ impl Cfq {
                     return;
                 }
                 if !for_group && state.seeks.mean().is_some_and(|mean| mean > SEEKY_MEAN) {
-                    wait = wait.min(self.limits.seeky_idle);
+                    wait = wait.min(self.derived.seeky_idle);
                 }
             }
             Trees::Workloads => {
@@ -228,7 +228,7 @@ impl Cfq {
             }
         }
         self.queue_mut(id).waiting = true;
-        self.timer_ns = (now + wait) * self.clock.unit_ns;
+        self.timer_ns = (now + wait) * self.units.unit_ns;
     }
 
     /// With groups: is the awaited task known to think longer than it is worth waiting for? Other groups would lose by the wait
@@ -238,7 +238,7 @@ impl Cfq {
             return false;
         }
         let think = self.active_context.and_then(|context| self.contexts[context.index()].think.mean());
-        think.is_some_and(|mean| mean > self.limits.slice_idle)
+        think.is_some_and(|mean| mean > self.derived.slice_idle)
     }
 
     /// The idle timer ran out at `now`.

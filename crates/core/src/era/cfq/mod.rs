@@ -126,7 +126,7 @@ struct Settings {
 }
 
 /// What follows from the settings, times in clock units.
-struct Limits {
+struct Derived {
     fifo_expire: [u64; 2],
     slice: [[u64; 8]; 2],
     slice_base: [u64; 2],
@@ -145,7 +145,7 @@ struct Limits {
 
 /// Time in units of a jiffy, or of a nanosecond where it is exact.
 #[derive(Clone, Copy)]
-struct Clock {
+struct Units {
     unit_ns: u64,
     tick: u64,
     /// The unit that began last, and when it did.
@@ -153,10 +153,10 @@ struct Clock {
     began_ns: u64,
 }
 
-impl Clock {
-    fn new(tick_ns: u64) -> Clock {
+impl Units {
+    fn new(tick_ns: u64) -> Units {
         let (unit_ns, tick) = if tick_ns == 0 { (1, crate::MS) } else { (tick_ns, 1) };
-        Clock { unit_ns, tick, unit: 0, began_ns: 0 }
+        Units { unit_ns, tick, unit: 0, began_ns: 0 }
     }
 
     /// The unit it is at `now`.
@@ -197,9 +197,9 @@ const NEVER: u64 = u64::MAX;
 pub struct Cfq {
     // Settings.
     profile: Profile,
-    clock: Clock,
+    units: Units,
     settings: Settings,
-    limits: Limits,
+    derived: Derived,
 
     // The queue being served.
     active: Option<QueueId>,
@@ -252,7 +252,7 @@ impl Cfq {
         // What groups share needs a queue only while it has requests; so does what is left behind by a context that moved.
         let passing = if config.groups_max > 1 { config.requests_max + 2 } else { 0 };
         let (queues, free) = queue::queues(sync_queues + passing);
-        let clock = Clock::new(config.tick_ns);
+        let units = Units::new(config.tick_ns);
         let default = |name| crate::tunable::find(profile.tunables, name).map_or(0, Tunable::stored_default);
         let settings = Settings {
             quantum: default("quantum"),
@@ -270,8 +270,8 @@ impl Cfq {
         };
         Cfq {
             profile: *profile,
-            clock,
-            limits: Limits::new(&settings, clock),
+            units,
+            derived: Derived::new(&settings, units),
             settings,
             active: None,
             active_context: None,
@@ -302,7 +302,7 @@ impl Cfq {
     #[inline]
     fn enter(&mut self, env: &mut Env<'_>) -> u64 {
         self.run_timer(env);
-        self.clock.advance(env.now)
+        self.units.advance(env.now)
     }
 
     /// Do what the idle timer had to do until now.
@@ -311,7 +311,7 @@ impl Cfq {
         #[cfg(test)]
         self.check();
         if env.now >= self.timer_ns {
-            let due = self.clock.at(self.timer_ns);
+            let due = self.units.at(self.timer_ns);
             self.timer_ran_out(env, due);
         }
     }
@@ -409,7 +409,7 @@ impl Cfq {
     /// Would `id`'s requests in the device, an idle wait each, outlast its slice? Taken as true before it began.
     fn slice_ends_soon(&self, id: QueueId, now: u64) -> bool {
         let queue = self.queue(id);
-        let work = self.limits.slice_idle.saturating_mul(u64::from(queue.dispatched));
+        let work = self.derived.slice_idle.saturating_mul(u64::from(queue.dispatched));
         queue.slice_new || now.saturating_add(work) > queue.slice_end
     }
 
@@ -419,7 +419,7 @@ impl Cfq {
             return u64::MAX;
         }
         let since = self.last_delayed_sync.map_or(0, |last| (now as i64).saturating_sub(last).max(0) as u64);
-        let depth = since / self.limits.slice_base[1];
+        let depth = since / self.derived.slice_base[1];
         if depth == 0 && dispatched == 0 { 1 } else { depth }
     }
 
@@ -444,29 +444,29 @@ impl Cfq {
         let queue = self.queue(id);
         let left = queue.slice_end.saturating_sub(now);
         let think = self.active_context.and_then(|context| self.contexts[context.index()].think.mean());
-        left <= self.limits.tick || think.is_some_and(|mean| left < mean)
+        left <= self.derived.tick || think.is_some_and(|mean| left < mean)
     }
 }
 
-impl Limits {
-    fn new(settings: &Settings, clock: Clock) -> Limits {
-        Limits {
+impl Derived {
+    fn new(settings: &Settings, units: Units) -> Derived {
+        Derived {
             fifo_expire: [
-                clock.round_up(settings.fifo_expire_async),
-                clock.round_up(settings.fifo_expire_sync),
+                units.round_up(settings.fifo_expire_async),
+                units.round_up(settings.fifo_expire_sync),
             ],
-            slice: queue::slices(clock, settings.slice_async, settings.slice_sync),
-            slice_base: [clock.round_up(settings.slice_async), clock.round_up(settings.slice_sync)],
-            slice_idle: clock.round_up(settings.slice_idle),
-            seeky_idle: clock.round_up(2 * crate::MS),
+            slice: queue::slices(units, settings.slice_async, settings.slice_sync),
+            slice_base: [units.round_up(settings.slice_async), units.round_up(settings.slice_sync)],
+            slice_idle: units.round_up(settings.slice_idle),
+            seeky_idle: units.round_up(2 * crate::MS),
             back_seek: BackSeek {
                 sectors_max: 2 * settings.back_seek_max,
                 penalty: settings.back_seek_penalty,
             },
-            tick: clock.tick,
-            second: clock.round_up(crate::SECOND) as i64,
-            idle_class_delay: clock.round_up(200 * crate::MS) as i64,
-            target_latency: clock.round_up(300 * crate::MS),
+            tick: units.tick,
+            second: units.round_up(crate::SECOND) as i64,
+            idle_class_delay: units.round_up(200 * crate::MS) as i64,
+            target_latency: units.round_up(300 * crate::MS),
         }
     }
 }
@@ -481,14 +481,14 @@ impl Elevator for Cfq {
         let requests = env.requests;
         let request = &requests[rq];
         if self.last_delayed_sync.is_none() {
-            self.last_delayed_sync = Some(now as i64 - self.limits.second);
+            self.last_delayed_sync = Some(now as i64 - self.derived.second);
         }
         let id = self.queue_for(env, request, now);
         let deadline = match self.profile.deadline_from {
-            DeadlineFrom::Start => self.clock.at(request.start_ns),
+            DeadlineFrom::Start => self.units.at(request.start_ns),
             DeadlineFrom::Insert => now,
         };
-        let deadline = deadline.saturating_add(self.limits.fifo_expire[usize::from(request.is_sync())]);
+        let deadline = deadline.saturating_add(self.derived.fifo_expire[usize::from(request.is_sync())]);
         self.held[rq.index()] = Held { owner: id, queued: true };
         let queue = &mut self.queues[id.index()];
         queue.meta_queued += u32::from(request.flags.contains(Flags::META));
@@ -582,7 +582,7 @@ impl Elevator for Cfq {
         self.in_flight[kind] = self.in_flight[kind].saturating_sub(1);
         if sync {
             self.contexts[request.context.index()].last_completion = now;
-            let slow = self.clock.at(request.start_ns).saturating_add(self.limits.fifo_expire[1]) <= now;
+            let slow = self.units.at(request.start_ns).saturating_add(self.derived.fifo_expire[1]) <= now;
             if slow && request.status == Status::Done {
                 self.last_delayed_sync = Some(now as i64);
             }
@@ -733,7 +733,7 @@ impl Elevator for Cfq {
     }
 
     fn settings_changed(&mut self) {
-        self.limits = Limits::new(&self.settings, self.clock);
+        self.derived = Derived::new(&self.settings, self.units);
         self.yielded = self.yielded.filter(|_| self.settings.yields != 0);
     }
 }

@@ -6,7 +6,7 @@ use super::choose::prefer;
 use super::coop::CHAIN_MAX;
 use super::groups::STRANGERS;
 use super::idle::SeekMean;
-use super::{Cfq, Clock, Cooperators, NEVER, Spent, Trees};
+use super::{Cfq, Cooperators, NEVER, Spent, Trees, Units};
 use crate::collections::{Id, SortedFifo, Tree};
 use crate::context::{ContextId, Contexts, IoClass, IoPrio};
 use crate::elevator::think::ThinkTime;
@@ -489,7 +489,7 @@ impl Cfq {
         let request = &requests[rq];
         let queue = &mut self.queues[id.index()];
         let next =
-            queue.next.filter(|next| prefer(&requests[*next], request, self.head, self.limits.back_seek));
+            queue.next.filter(|next| prefer(&requests[*next], request, self.head, self.derived.back_seek));
         queue.next = next.or(Some(rq));
         if !queue.is_busy() {
             self.enter_round(env, id, now);
@@ -619,8 +619,8 @@ impl Cfq {
     /// Shorter slices come round sooner: the distance grows with the number of other queues.
     fn slice_offset(&self, id: QueueId) -> i64 {
         let queue = self.queue(id);
-        let longest = self.limits.slice[1][0] as i64;
-        let own = self.limits.slice[usize::from(queue.sync)][usize::from(queue.level)] as i64;
+        let longest = self.derived.slice[1][0] as i64;
+        let own = self.derived.slice[usize::from(queue.sync)][usize::from(queue.level)] as i64;
         (i64::from(self.group_of(id).busy) - 1).saturating_mul(longest - own)
     }
 
@@ -631,7 +631,7 @@ impl Cfq {
         let time = now as i64;
         let key = if class == IoClass::Idle {
             let last = self.group_of(id).trees[tree].last().filter(|last| *last != id);
-            last.map_or(time, |last| self.queue(last).key).saturating_add(self.limits.idle_class_delay)
+            last.map_or(time, |last| self.queue(last).key).saturating_add(self.derived.idle_class_delay)
         } else if turn == Turn::InOrder {
             let residual = core::mem::take(&mut self.queue_mut(id).residual);
             time.saturating_add(self.slice_offset(id)).saturating_sub(residual)
@@ -639,7 +639,7 @@ impl Cfq {
             -TIME_MAX
         } else {
             let first = self.group_of(id).trees[tree].first();
-            first.map_or(time, |first| self.queue(first).key).saturating_sub(self.limits.second)
+            first.map_or(time, |first| self.queue(first).key).saturating_sub(self.derived.second)
         };
         let key = key.clamp(-TIME_MAX, TIME_MAX);
         let rank = if self.profile.trees == Trees::Single { class as i64 } else { 0 };
@@ -717,7 +717,7 @@ impl Cfq {
     /// The slice of the active queue begins: its first request completed.
     pub(super) fn begin_slice(&mut self, env: &Env<'_>, id: QueueId, now: u64) {
         let queue = self.queue(id);
-        let full = self.limits.slice[usize::from(queue.sync)][usize::from(queue.level)];
+        let full = self.derived.slice[usize::from(queue.sync)][usize::from(queue.level)];
         let slice = match self.profile.trees {
             Trees::Single => full,
             Trees::Workloads => self.adapted_slice(env, id, full),
@@ -746,9 +746,9 @@ pub(super) const fn async_index(ioprio: IoPrio) -> usize {
 }
 
 /// Slices by kind (async, sync) and level: a fifth of the base more or less per level away from 4, in whole ticks.
-pub(super) fn slices(clock: Clock, async_ns: u64, sync_ns: u64) -> [[u64; 8]; 2] {
+pub(super) fn slices(units: Units, async_ns: u64, sync_ns: u64) -> [[u64; 8]; 2] {
     [async_ns, sync_ns].map(|base_ns| {
-        let base = clock.round_up(base_ns);
+        let base = units.round_up(base_ns);
         core::array::from_fn(|level| base + base / 5 * 4 - base / 5 * level as u64)
     })
 }

@@ -88,7 +88,7 @@ impl Cfq {
             workload.class = IoClass::BestEffort;
         } else {
             workload.class = IoClass::Idle;
-            workload.ends = Some(now + self.limits.tick);
+            workload.ends = Some(now + self.derived.tick);
             let group = &mut self.groups[group.index()];
             group.workload = workload;
             return group.trees[super::queue::TREES - 1].first();
@@ -128,12 +128,12 @@ impl Cfq {
         let slice = if kind == Kind::Async {
             let async_busy = self.tree_len(group, IoClass::RealTime, Kind::Async)
                 + self.tree_len(group, IoClass::BestEffort, Kind::Async);
-            let of_all = self.limits.target_latency * async_busy / u64::from(self.busy).max(1);
-            share.min(of_all).saturating_mul(self.limits.slice_base[0]) / self.limits.slice_base[1]
+            let of_all = self.derived.target_latency * async_busy / u64::from(self.busy).max(1);
+            share.min(of_all).saturating_mul(self.derived.slice_base[0]) / self.derived.slice_base[1]
         } else {
-            share.max(2 * self.limits.slice_idle)
+            share.max(2 * self.derived.slice_idle)
         };
-        slice.max(2 * self.limits.tick)
+        slice.max(2 * self.derived.tick)
     }
 
     /// `low_latency`: a slice such that a round over the usual number of queues takes 300 ms, down to two idle waits.
@@ -149,13 +149,13 @@ impl Cfq {
         let average = &mut self.groups[group.index()].workload.average[class_index(class)];
         let (low, high) = ((*average).min(busy), (*average).max(busy));
         *average = (3 * high + low + 2) / 4;
-        let base = self.limits.slice_base[1];
+        let base = self.derived.slice_base[1];
         let round = base.saturating_mul(u64::from(*average));
         if round <= target {
             return full;
         }
         // Saturating: only settings of many days get there, where the exact length does not matter.
-        let least = full.min((2 * self.limits.slice_idle).saturating_mul(full) / base);
+        let least = full.min((2 * self.derived.slice_idle).saturating_mul(full) / base);
         (full.saturating_mul(target) / round).max(least)
     }
 }

@@ -129,9 +129,9 @@ impl Cfq {
         if self.tree_holding(id).is_some_and(|tree| tree.len() > 1 + usize::from(beside)) {
             return true;
         }
-        let window = self.limits.slice_idle.min(queue.slice_end.saturating_sub(now));
+        let window = self.derived.slice_idle.min(queue.slice_end.saturating_sub(now));
         let last = self.noidle_tree.last_beside([Some(id), target]);
-        last.is_some_and(|at| now.saturating_sub(at) <= self.limits.slice_idle)
+        last.is_some_and(|at| now.saturating_sub(at) <= self.derived.slice_idle)
             && self.noidle_tree.think.mean().is_none_or(|mean| mean <= window)
     }
 
@@ -177,7 +177,7 @@ impl Cfq {
     #[cold]
     pub(super) fn heed_arrival(&mut self, id: QueueId, context: ContextId, now: u64) -> bool {
         if self.queue(id).kind() == Kind::SyncNoIdle {
-            self.noidle_tree.arrived(now, 2 * self.limits.slice_idle);
+            self.noidle_tree.arrived(now, 2 * self.derived.slice_idle);
         }
         let Some(given) = self.yielded.filter(|y| y.from == context) else { return false };
         self.yielded = None;

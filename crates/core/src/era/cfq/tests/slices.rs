@@ -27,13 +27,13 @@ fn run_length(rig: &mut Rig, pending: &mut Option<ContextId>) -> (ContextId, u64
 
 #[test]
 fn slices_by_level_in_whole_ticks() {
-    use super::super::{Clock, queue::slices};
-    let [asynchronous, sync] = slices(Clock::new(MS), 40 * MS, 100 * MS);
+    use super::super::{Units, queue::slices};
+    let [asynchronous, sync] = slices(Units::new(MS), 40 * MS, 100 * MS);
     assert_eq!(sync, [180, 160, 140, 120, 100, 80, 60, 40]);
     assert_eq!(asynchronous, [72, 64, 56, 48, 40, 32, 24, 16]);
     // HZ = 100: 40 ms are 4 ticks, a fifth of which is 0: all async slices are equal, as on a kernel.
-    assert_eq!(slices(Clock::new(10 * MS), 40 * MS, 100 * MS)[0], [4; 8]);
-    assert_eq!(slices(Clock::new(0), 40 * MS, 100 * MS)[1][7], 40 * MS);
+    assert_eq!(slices(Units::new(10 * MS), 40 * MS, 100 * MS)[0], [4; 8]);
+    assert_eq!(slices(Units::new(0), 40 * MS, 100 * MS)[1][7], 40 * MS);
 }
 
 #[test]

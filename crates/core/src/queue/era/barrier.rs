@@ -11,28 +11,28 @@
 
 use alloc::vec::Vec;
 
-use super::ordering::{Ordering, Plan, Step};
-use super::{QueueConfig, RequestQueue};
 use crate::collections::{Id, List, ListLinks};
 use crate::elevator::Dispatch;
 use crate::group::GroupId;
+use crate::queue::ordering::{Ordering, Plan, Step};
+use crate::queue::{QueueConfig, RequestQueue};
 use crate::request::{Bio, Flags, Op, RequestId};
 
 /// The barrier at work.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Barrier {
+pub(in crate::queue) struct Barrier {
     /// The barrier request, off the dispatch list.
-    pub(super) rq: RequestId,
+    pub(in crate::queue) rq: RequestId,
     /// What is going on, or about to start once the device is empty.
-    pub(super) step: Step,
-    pub(super) plan: Plan,
+    pub(in crate::queue) step: Step,
+    pub(in crate::queue) plan: Plan,
     /// The step's request is in the device (or requeued).
-    pub(super) started: bool,
+    pub(in crate::queue) started: bool,
 }
 
 /// With groups: what waits for the barriers of each.
 #[derive(Debug)]
-pub(super) struct Fences {
+pub(in crate::queue) struct Fences {
     by_group: Vec<Fence>,
     links: ListLinks<RequestId>,
     /// Groups with one.
@@ -48,7 +48,7 @@ struct Fence {
 }
 
 impl Fences {
-    pub(super) fn new(groups: usize, requests: usize) -> Fences {
+    pub(in crate::queue) fn new(groups: usize, requests: usize) -> Fences {
         let on = groups > 1;
         Fences {
             by_group: alloc::vec![Fence::default(); if on { groups } else { 0 }],
@@ -58,11 +58,11 @@ impl Fences {
     }
 
     #[inline]
-    pub(super) fn any(&self) -> bool {
+    pub(in crate::queue) fn any(&self) -> bool {
         self.active > 0
     }
 
-    pub(super) fn is_closed(&self, group: GroupId) -> bool {
+    pub(in crate::queue) fn is_closed(&self, group: GroupId) -> bool {
         self.by_group.get(group.index()).is_some_and(|fence| fence.up.is_some() || !fence.behind.is_empty())
     }
 
@@ -91,7 +91,7 @@ impl Fences {
 }
 
 impl QueueConfig {
-    pub(super) fn is_barrier(&self, bio: &Bio) -> bool {
+    pub(in crate::queue) fn is_barrier(&self, bio: &Bio) -> bool {
         match self.ordering {
             Ordering::Sequences { .. } => false,
             _ => bio.flags.contains(Flags::BARRIER) || bio.op == Op::Flush,
@@ -101,7 +101,7 @@ impl QueueConfig {
 
 impl RequestQueue {
     /// A barrier empties the elevator into the dispatch list and goes behind it all, its own task's plug included.
-    pub(super) fn insert_barrier(&mut self, rq: RequestId, now: u64) {
+    pub(in crate::queue) fn insert_barrier(&mut self, rq: RequestId, now: u64) {
         let context = self.requests()[rq].context;
         self.flush_task_plug(context, now);
         if self.lower.is_grouped() {
@@ -121,7 +121,7 @@ impl RequestQueue {
     }
 
     /// The barrier reached the head of the dispatch list: take it aside and let the device run dry.
-    pub(super) fn begin_barrier(&mut self, rq: RequestId, now: u64) {
+    pub(in crate::queue) fn begin_barrier(&mut self, rq: RequestId, now: u64) {
         let empty = self.requests()[rq].op == Op::Flush;
         let Some(plan) = self.config.ordering.barrier(empty) else { return };
         self.lower.take_aside(now);
@@ -130,7 +130,7 @@ impl RequestQueue {
     }
 
     /// While a barrier is at work nothing goes to the device but its steps, one at a time, and what the device gave back.
-    pub(super) fn dispatch_barrier(&mut self, now: u64) -> Dispatch {
+    pub(in crate::queue) fn dispatch_barrier(&mut self, now: u64) -> Dispatch {
         let Some(barrier) = self.barrier else { return Dispatch::Empty };
         if self.lower.head_is_requeued() {
             return self.issue_given_back(now);
@@ -176,7 +176,12 @@ impl RequestQueue {
     }
 
     /// With groups: barriers of `group` that send nothing and have nothing left to wait for are done.
-    pub(super) fn finish_dry_barriers(&mut self, group: GroupId, now: u64, done: &mut impl FnMut(u64)) {
+    pub(in crate::queue) fn finish_dry_barriers(
+        &mut self,
+        group: GroupId,
+        now: u64,
+        done: &mut impl FnMut(u64),
+    ) {
         while let Some(rq) = self.fences.first(group).filter(|rq| self.is_dry(*rq)) {
             let groups = self.lower.groups();
             let is_up = self.fences.by_group[group.index()].up.is_some();
@@ -191,7 +196,7 @@ impl RequestQueue {
 
     /// With groups: does `rq` wait behind a barrier of its group? Then it is kept.
     #[inline]
-    pub(super) fn waits_at_fence(&mut self, rq: RequestId) -> bool {
+    pub(in crate::queue) fn waits_at_fence(&mut self, rq: RequestId) -> bool {
         if !self.fences.any() {
             return false;
         }
@@ -205,7 +210,7 @@ impl RequestQueue {
 
     /// With groups: what came before the next barrier of `group` may all have gone. Then it goes in its group's turn; what
     /// came before it and is in the device is waited for there.
-    pub(super) fn advance_fence(&mut self, group: GroupId, now: u64) {
+    pub(in crate::queue) fn advance_fence(&mut self, group: GroupId, now: u64) {
         if self.fences.by_group[group.index()].up.is_some() || self.lower.groups().queued(group) > 0 {
             return;
         }
@@ -240,7 +245,12 @@ impl RequestQueue {
     }
 
     /// The device did the barrier's step `rq`.
-    pub(super) fn barrier_step_done(&mut self, rq: RequestId, now: u64, done: &mut impl FnMut(u64)) {
+    pub(in crate::queue) fn barrier_step_done(
+        &mut self,
+        rq: RequestId,
+        now: u64,
+        done: &mut impl FnMut(u64),
+    ) {
         let Some(barrier) = self.barrier else { return };
         if rq != barrier.rq {
             self.release(rq);
@@ -265,7 +275,7 @@ impl RequestQueue {
 
     /// An empty barrier for a device without a volatile cache sends nothing: it is done as soon as the device has run dry,
     /// and only a completion brings that about (on an idle queue it is done at once, [`super::Submitted::Done`]).
-    pub(super) fn finish_empty_barriers(&mut self, now: u64, done: &mut impl FnMut(u64)) {
+    pub(in crate::queue) fn finish_empty_barriers(&mut self, now: u64, done: &mut impl FnMut(u64)) {
         while self.in_flight() == [0, 0] && !self.lower.head_is_requeued() {
             if self.barrier.is_none()
                 && let Some(rq) = self.lower.head()
