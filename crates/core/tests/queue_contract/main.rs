@@ -1,0 +1,13 @@
+//! What a host may rely on, statement by statement, under every elevator: what `dispatch` answers, what `cancel` forgets, what
+//! a failed request costs, and who pays for I/O that somebody waits for.
+
+#[path = "../queue_support/mod.rs"]
+mod queue_support;
+
+mod answers;
+mod cancel;
+mod donation;
+mod failure;
+mod many;
+mod order;
+mod rig;
