@@ -158,6 +158,7 @@ pub fn blank(name: &str, cases: Vec<Case>) -> Result<Scenario, Failure> {
         warmup_ns: None,
         cases,
         published: Vec::new(),
+        left_out: Vec::new(),
         warnings: Vec::new(),
     })
 }

@@ -1,8 +1,9 @@
 //! Experiments for programs.
 
-use fairlift_sim::scenario::{Accept, Compare, Metric};
+use fairlift_sim::scenario::{Accept, Compare, Metric, Origin};
 use serde::Serialize;
 
+use super::tally::Tally;
 use super::{Experiment, Status, Summary, ratio};
 
 #[derive(Serialize)]
@@ -10,6 +11,8 @@ struct Page<'a> {
     #[serde(rename = "fairlift version")]
     version: &'static str,
     summary: &'a Summary,
+    /// By who says so and in whose letter; a figure counts once.
+    figures: &'a [Tally],
     experiments: Vec<PageExperiment<'a>>,
 }
 
@@ -38,6 +41,7 @@ struct PageRow<'a> {
     #[serde(flatten)]
     limits: Limits,
     source: &'a str,
+    letter: &'a str,
     cells: Vec<PageCell<'a>>,
 }
 
@@ -69,6 +73,7 @@ impl Limits {
 #[derive(Serialize)]
 struct PageCell<'a> {
     case: &'a str,
+    origin: Origin,
     published: f64,
     ours: f64,
     ratio: Option<f64>,
@@ -77,9 +82,9 @@ struct PageCell<'a> {
 }
 
 /// All experiments as one object.
-pub(super) fn page(experiments: &[Experiment], summary: &Summary) -> String {
+pub(super) fn page(experiments: &[Experiment], figures: &[Tally], summary: &Summary) -> String {
     let experiments = experiments.iter().map(experiment).collect();
-    crate::json::text(&Page { version: env!("CARGO_PKG_VERSION"), summary, experiments })
+    crate::json::text(&Page { version: env!("CARGO_PKG_VERSION"), summary, figures, experiments })
 }
 
 fn experiment(experiment: &Experiment) -> PageExperiment<'_> {
@@ -97,6 +102,7 @@ fn experiment(experiment: &Experiment) -> PageExperiment<'_> {
 fn page_row(row: &super::Row) -> PageRow<'_> {
     let cells = row.cells.iter().map(|cell| PageCell {
         case: &cell.case,
+        origin: row.published.origin_of(&cell.case),
         published: cell.published,
         ours: cell.ours,
         ratio: ratio(cell),
@@ -114,6 +120,7 @@ fn page_row(row: &super::Row) -> PageRow<'_> {
         over_case: p.over.case.as_deref(),
         limits: Limits::of(p.accept),
         source: &p.source,
+        letter: &p.letter,
         cells: cells.collect(),
     }
 }

@@ -3,6 +3,7 @@
 mod find;
 mod json;
 mod markdown;
+mod tally;
 mod text;
 
 use std::process::ExitCode;
@@ -59,7 +60,7 @@ impl Status {
     }
 }
 
-/// How many figures there are of each status.
+/// How many comparisons there are of each status: one figure under several schedulers is several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct Summary {
     figures: usize,
@@ -88,9 +89,9 @@ impl Summary {
     }
 
     fn sentence(&self) -> String {
-        let mut out = format!("{} of {} figures reproduced", self.reproduced + self.stale, self.figures);
+        let mut out = format!("{} of {} comparisons come out", self.reproduced + self.stale, self.figures);
         let parts = [
-            (self.better, "better than published"),
+            (self.better, "are better"),
             (self.known, "known not to come out"),
             (self.not_reproduced, "NOT REPRODUCED"),
             (self.stale, "reproduced but still listed as known not to be"),
@@ -120,16 +121,16 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Failure> {
         let runs = runs.map_err(|e| Failure::of_run(&e))?;
         experiments.push(Experiment { rows: judged(&scenario, &runs), scenario });
     }
-    let summary = Summary::of(&experiments);
+    let (summary, tallies) = (Summary::of(&experiments), tally::of(&experiments));
     let text = match format(arguments) {
-        PageFormat::Table => text::page(&experiments, &summary, output.style()),
-        PageFormat::Json => json::page(&experiments, &summary),
-        PageFormat::Markdown => markdown::page(&experiments, &summary, &arguments.experiments),
+        PageFormat::Table => text::page(&experiments, &tallies, &summary, output.style()),
+        PageFormat::Json => json::page(&experiments, &tallies, &summary),
+        PageFormat::Markdown => markdown::page(&experiments, &tallies, &summary, &arguments.experiments),
     };
     let to_file = !matches!(output, Output::Stdout);
     output.write(&text)?;
     if to_file {
-        eprintln!("{}", summary.sentence());
+        eprintln!("{}{}", tally::text(&tallies), summary.sentence());
     }
     Ok(if summary.not_reproduced > 0 { ExitCode::from(NOT_REPRODUCED) } else { ExitCode::SUCCESS })
 }

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use fairlift_sim::scenario::{Accept, Compare};
 
+use super::tally::{self, Tally};
 use super::{Experiment, Row, Status, Summary, ratio};
 use crate::grid::{Cell, Grid, WIDTH, length, number, word, wrapped};
 use crate::number::short;
 use crate::style::Style;
 
 /// All experiments, row by row.
-pub(super) fn page(experiments: &[Experiment], summary: &Summary, style: Style) -> String {
+pub(super) fn page(experiments: &[Experiment], tallies: &[Tally], summary: &Summary, style: Style) -> String {
     let mut out = String::new();
     for experiment in experiments {
         let scenario = &experiment.scenario;
@@ -30,6 +31,7 @@ pub(super) fn page(experiments: &[Experiment], summary: &Summary, style: Style) 
         }
         out.push('\n');
     }
+    let _ = writeln!(out, "{}", tally::text(tallies));
     let _ = writeln!(out, "{}", style.bold(&summary.sentence()));
     out
 }
@@ -45,7 +47,8 @@ fn sources(out: &mut String, experiment: &Experiment) {
 
 fn row_block(out: &mut String, row: &Row, style: Style) {
     let p = &row.published;
-    let head = format!("{}, {}: {}, {}", p.scheduler, p.job, p.label(), tolerance(row));
+    let head =
+        format!("{}, {}: {}, {} ({})", p.scheduler, p.job, p.label(), tolerance(row), p.origin.label());
     wrapped(&head, WIDTH - 2).iter().for_each(|line| out.push_str(&format!("  {line}\n")));
     let mut grid = Grid::default();
     let unit = p.unit();

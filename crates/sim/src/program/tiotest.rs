@@ -47,6 +47,14 @@ macro_rules! metrics {
     };
 }
 
+/// Of all phases together: the last row of the second table.
+const TOTAL: [ProgramMetric; 4] = [
+    ProgramMetric::time("total_mean_ms", "mean", "ms").of("total"),
+    ProgramMetric::time("total_max_ms", "max", "ms").of("total"),
+    ProgramMetric::time("total_over_2s_percent", "over 2 s", "%").of("total"),
+    ProgramMetric::time("total_over_10s_percent", "over 10 s", "%").of("total"),
+];
+
 const METRICS: [[ProgramMetric; 7]; 4] =
     metrics!("write", "write"; "random_write", "random write"; "read", "read"; "random_read", "random read");
 
@@ -139,6 +147,16 @@ impl Phase {
         self.cpu_ns += other.cpu_ns;
     }
 
+    /// A row of the second table: mean and longest in milliseconds, shares over 2 and 10 s in percent.
+    fn latency(&self) -> [f64; 4] {
+        [
+            self.calls.mean_ns() / 1e6,
+            self.calls.max_ns() as f64 / 1e6,
+            self.percent(self.over_2s),
+            self.percent(self.over_10s),
+        ]
+    }
+
     fn percent(&self, count: u64) -> f64 {
         100.0 * count as f64 / self.calls.count().max(1) as f64
     }
@@ -150,7 +168,7 @@ impl Program for Tiotest {
     }
 
     fn metrics(&self) -> Vec<ProgramMetric> {
-        (0..4).filter(|phase| !self.skip[*phase]).flat_map(|phase| METRICS[phase]).collect()
+        (0..4).filter(|phase| !self.skip[*phase]).flat_map(|phase| METRICS[phase]).chain(TOTAL).collect()
     }
 
     fn tasks(&self) -> usize {
@@ -184,7 +202,10 @@ impl Tiotest {
             self.set_metrics(&p, number, &phase);
             *slot = Some(phase);
         }
-        p.out.print(&self.tables(&phases));
+        let mut total = Phase::default();
+        phases.iter().flatten().for_each(|phase| total.add_calls(phase));
+        TOTAL.iter().zip(total.latency()).for_each(|(metric, value)| p.out.set(*metric, value));
+        p.out.print(&self.tables(&phases, &total));
         if !self.raw {
             for thread in 0..self.threads {
                 let path = self.path(thread);
@@ -289,19 +310,13 @@ impl Tiotest {
 
     fn set_metrics(&self, p: &Process, number: usize, phase: &Phase) {
         let seconds = phase.ns as f64 / 1e9;
-        let values = [
-            seconds,
-            self.bytes(number) as f64 / MIB as f64 / seconds,
-            phase.calls.count() as f64 / seconds,
-            phase.calls.mean_ns() / 1e6,
-            phase.calls.max_ns() as f64 / 1e6,
-            phase.percent(phase.over_2s),
-            phase.percent(phase.over_10s),
-        ];
+        let rate = self.bytes(number) as f64 / MIB as f64 / seconds;
+        let calls = phase.calls.count() as f64 / seconds;
+        let values = [seconds, rate, calls].into_iter().chain(phase.latency());
         METRICS[number].iter().zip(values).for_each(|(metric, value)| p.out.set(*metric, value));
     }
 
-    fn tables(&self, phases: &[Option<Phase>; 4]) -> String {
+    fn tables(&self, phases: &[Option<Phase>; 4], total: &Phase) -> String {
         let mut text = format!("Tiotest results for {} concurrent io threads:\n{RATES_HEAD}", self.threads);
         for (number, phase) in phases.iter().enumerate() {
             let Some(phase) = phase else { continue };
@@ -314,14 +329,12 @@ impl Tiotest {
         text.push_str(RATES_FOOT);
         if self.show_latency {
             text.push_str(LATENCY_HEAD);
-            let mut total = Phase::default();
             for (number, phase) in phases.iter().enumerate() {
                 let Some(phase) = phase else { continue };
                 text.push_str(&latency_row(PHASES[number], phase));
-                total.add_calls(phase);
             }
             text.push_str("|--------------+-----------------+-----------------+----------+-----------|\n");
-            text.push_str(&latency_row("Total", &total));
+            text.push_str(&latency_row("Total", total));
             text.push_str("`--------------+-----------------+-----------------+----------+-----------'\n\n");
         }
         text
@@ -350,13 +363,8 @@ fn rates_row(phase: usize, mbytes: f64, seconds: f64, rate: f64, cpu: [f64; 2]) 
 }
 
 fn latency_row(item: &str, phase: &Phase) -> String {
-    format!(
-        "| {item:<12} | {:>12.3} ms | {:>12.3} ms | {:>8.5} | {:>9.5} |\n",
-        phase.calls.mean_ns() / 1e6,
-        phase.calls.max_ns() as f64 / 1e6,
-        phase.percent(phase.over_2s),
-        phase.percent(phase.over_10s)
-    )
+    let [mean, max, over_2s, over_10s] = phase.latency();
+    format!("| {item:<12} | {mean:>12.3} ms | {max:>12.3} ms | {over_2s:>8.5} | {over_10s:>9.5} |\n")
 }
 
 #[cfg(test)]

@@ -46,6 +46,15 @@
 //! tolerance = 0.25                  # with compare = "near" (default), "at-least" or "at-most"
 //! # accept = { min = 0.12, max = 0.27 }   instead of tolerance and compare: what counts, whatever was published
 //! source = "where the figures stand"
+//! # letter = "Goyal"                # whose letter that is; also at the top, for all rows
+//! # origin = "printed"              # or derived, statement, fitted, aim; also at the top. Without it a row with a letter is derived if it
+//! #                                   is a ratio, a statement if it has a range to accept, else printed; a row without one is an aim
+//! # fitted = ["1"]                  # cases to which a value of the model was fitted: they prove nothing
+//!
+//! [[left_out]]                      # figures of the letter that are not compared
+//! figures = 16
+//! what = "the processor's columns"
+//! why = "the processor is not known"
 //! ```
 //!
 //! A job file on the command line is the short form: a scenario with one case and no published figures.
@@ -66,7 +75,7 @@ use crate::program::ProgramSpec;
 use crate::scheduler::SchedulerSpec;
 
 pub use parse::{Beside, ScenarioError, load, parse, parse_among};
-pub use published::{Accept, Cell, Compare, Metric, Over, Published, Verdict, judge};
+pub use published::{Accept, Cell, Compare, LeftOut, Metric, Origin, Over, Published, Verdict, judge};
 pub use run::{Progress, Recorders, RunFailure, run_all, run_all_recorded};
 
 /// A scenario, read and checked.
@@ -102,6 +111,8 @@ pub struct Scenario {
     pub cases: Vec<Case>,
     /// Figures to compare with.
     pub published: Vec<Published>,
+    /// Printed figures that are not compared.
+    pub left_out: Vec<LeftOut>,
     /// Remarks of the job reader.
     pub warnings: Vec<Diagnostic>,
 }

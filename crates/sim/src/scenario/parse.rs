@@ -11,7 +11,7 @@ use fairlift_fio::{Diagnostic, Job, ParseOptions, Parsed, Refused, Source};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::published::{Accept, Compare, Metric, Over, Published};
+use super::published::{Accept, Compare, LeftOut, Metric, Origin, Over, Published};
 use super::{Case, Scenario, Vars};
 use crate::device::DeviceSpec;
 use crate::group::{GroupMetric, GroupSpec, GroupTree};
@@ -55,6 +55,9 @@ struct File {
     about: String,
     #[serde(default)]
     source: String,
+    #[serde(default)]
+    letter: String,
+    origin: Option<Origin>,
     device: Spanned<String>,
     kernel: Option<Spanned<String>>,
     schedulers: Vec<Spanned<String>>,
@@ -78,6 +81,8 @@ struct File {
     case: Vec<FileCase>,
     #[serde(default)]
     published: Vec<FilePublished>,
+    #[serde(default)]
+    left_out: Vec<LeftOut>,
 }
 
 #[derive(Deserialize)]
@@ -119,6 +124,10 @@ struct FilePublished {
     tolerance: Option<Spanned<f64>>,
     accept: Option<Spanned<FileRange>>,
     source: Option<String>,
+    letter: Option<String>,
+    origin: Option<Origin>,
+    #[serde(default)]
+    fitted: Vec<String>,
     #[serde(default)]
     why: BTreeMap<String, String>,
 }
@@ -216,6 +225,11 @@ impl Reader<'_> {
         }
         let (cases, warnings) = self.cases(&file)?;
         let published = self.published(&file, &schedulers, &cases)?;
+        let mut left_out = file.left_out;
+        left_out
+            .iter_mut()
+            .filter(|out| out.letter.is_empty())
+            .for_each(|out| out.letter.clone_from(&file.letter));
         let name = Path::new(self.origin)
             .file_stem()
             .map_or_else(|| self.origin.to_owned(), |s| s.to_string_lossy().into());
@@ -235,6 +249,7 @@ impl Reader<'_> {
             warmup_ns,
             cases,
             published,
+            left_out,
             warnings,
         })
     }
@@ -411,7 +426,7 @@ impl Reader<'_> {
         cases: &[Case],
     ) -> Result<Vec<Published>, ScenarioError> {
         let mut rows = Vec::new();
-        for row in &file.published {
+        for (entry, row) in file.published.iter().enumerate() {
             let shown: Vec<String> = schedulers.iter().map(ToString::to_string).collect();
             let named: Vec<&Spanned<String>> = row.scheduler.iter().chain(&row.schedulers).collect();
             if named.is_empty() || (row.scheduler.is_some() && !row.schedulers.is_empty()) {
@@ -425,7 +440,8 @@ impl Reader<'_> {
             }
             let (job, metric) = self.metric(row, cases)?;
             let known = |case: &String| cases.iter().any(|c| c.name == *case);
-            if let Some(case) = row.values.keys().chain(row.why.keys()).find(|c| !known(c)) {
+            if let Some(case) = row.values.keys().chain(row.why.keys()).chain(&row.fitted).find(|c| !known(c))
+            {
                 return Err(self.at(
                     row.metric.span(),
                     format!("published figure for case '{case}', which there is not"),
@@ -436,6 +452,15 @@ impl Reader<'_> {
             }
             let text = |word: &Option<Spanned<String>>| word.as_ref().map(|word| word.get_ref().clone());
             let accept = self.accept(row)?;
+            let letter = row.letter.clone().unwrap_or_else(|| file.letter.clone());
+            let is_ratio =
+                [&row.over, &row.over_job, &row.over_group, &row.over_case].iter().any(|o| o.is_some());
+            let origin = row.origin.or(file.origin).unwrap_or(match accept {
+                _ if letter.is_empty() => Origin::Aim,
+                Accept::Range(..) => Origin::Statement,
+                Accept::Tolerance(..) if is_ratio => Origin::Derived,
+                Accept::Tolerance(..) => Origin::Printed,
+            });
             rows.extend(named.into_iter().map(|scheduler| Published {
                 scheduler: scheduler.get_ref().clone(),
                 job: job.clone(),
@@ -448,6 +473,10 @@ impl Reader<'_> {
                 accept,
                 values: row.values.clone(),
                 source: row.source.clone().unwrap_or_else(|| file.source.clone()),
+                origin,
+                letter: if origin == Origin::Aim { String::new() } else { letter.clone() },
+                entry,
+                fitted: row.fitted.clone(),
                 why: row.why.clone(),
             }));
         }

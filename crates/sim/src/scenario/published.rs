@@ -53,6 +53,39 @@ pub enum Compare {
     AtMost,
 }
 
+/// Who says what a figure should be.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// It is printed in a letter (or in another public post), as it stands.
+    Printed,
+    /// A ratio of printed figures, or a figure that a letter's text gives in words.
+    Derived,
+    /// What a letter's figures say without a number of their own: a range, or an order.
+    Statement,
+    /// A value of the model was chosen so that it comes out: it proves nothing.
+    Fitted,
+    /// Nobody published it: it is what this project wants.
+    Aim,
+}
+
+impl Origin {
+    /// All of them, in the order to show them.
+    pub const ALL: [Origin; 5] =
+        [Origin::Printed, Origin::Derived, Origin::Statement, Origin::Fitted, Origin::Aim];
+
+    /// What to call its figures.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Origin::Printed => "printed",
+            Origin::Derived => "derived",
+            Origin::Statement => "statement",
+            Origin::Fitted => "fitted",
+            Origin::Aim => "our aim",
+        }
+    }
+}
+
 /// Which of our figures count as the published one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Accept {
@@ -79,8 +112,31 @@ pub struct Published {
     pub values: BTreeMap<String, f64>,
     /// Where the figures stand.
     pub source: String,
+    /// Who says so; see also [`Published::origin_of`].
+    pub origin: Origin,
+    /// Cases of it to which a value of the model was fitted.
+    pub fitted: Vec<String>,
+    /// In whose letter, by its author and subject; empty for our own aims.
+    pub letter: String,
+    /// Number of its entry in the scenario: rows of one entry expect the same figures of several schedulers.
+    pub entry: usize,
     /// Cases that are known not to come out, and why.
     pub why: BTreeMap<String, String>,
+}
+
+/// Figures that a letter prints and the experiment does not compare.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// How many.
+    pub figures: usize,
+    /// Which.
+    pub what: String,
+    /// Why.
+    pub why: String,
+    /// In whose letter; empty: in the scenario's.
+    #[serde(default)]
+    pub letter: String,
 }
 
 /// What a figure is divided by: the same metric, where it differs. Nothing set: it is not divided.
@@ -225,6 +281,11 @@ impl Metric {
 }
 
 impl Published {
+    /// Who says what the figure of `case` should be.
+    pub fn origin_of(&self, case: &str) -> Origin {
+        if self.fitted.iter().any(|fitted| fitted == case) { Origin::Fitted } else { self.origin }
+    }
+
     /// Unit of the figures; that of a ratio is none.
     pub fn unit(&self) -> &'static str {
         if self.over.is_ratio() { "" } else { self.metric.unit() }
