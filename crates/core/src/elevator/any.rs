@@ -5,12 +5,13 @@ use core::ops::{Deref, DerefMut};
 
 use super::deadline::Deadline;
 use super::noop::Noop;
-use super::{Config, Dispatch, Elevator, Env, PerGroup, Policy};
+use super::{Config, Dispatch, Elevator, Env, MayQueue, PerGroup, Policy};
 use crate::collections::{List, ListLinks};
+use crate::context::ContextId;
 use crate::era::anticipatory::Anticipatory;
 use crate::era::cfq::Cfq;
 use crate::group::GroupId;
-use crate::request::RequestId;
+use crate::request::{Bio, RequestId};
 
 /// An elevator.
 pub enum AnyElevator {
@@ -62,14 +63,30 @@ impl AnyElevator {
         noop.root().map(|(policy, line)| (line, &mut policy.links))
     }
 
-    #[inline]
+    #[inline(always)] // one call less on each request's way
     pub(crate) fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
         of_kind!(self, elevator => elevator.insert(env, rq));
     }
 
-    #[inline]
+    #[inline(always)] // as above
     pub(crate) fn dispatch(&mut self, env: &mut Env<'_>, group: GroupId) -> Dispatch {
         of_kind!(self, elevator => elevator.dispatch(env, group))
+    }
+
+    #[inline]
+    pub(crate) fn may_queue(&mut self, env: &mut Env<'_>, context: ContextId, sync: bool) -> MayQueue {
+        match self {
+            // They never refuse anybody.
+            AnyElevator::Noop(_) | AnyElevator::Deadline(_) => MayQueue::May,
+            AnyElevator::Anticipatory(elevator) => elevator.may_queue(env, context, sync),
+            AnyElevator::Cfq(elevator) => elevator.may_queue(env, context, sync),
+            AnyElevator::Other(elevator) => elevator.may_queue(env, context, sync),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn find_front(&self, env: &Env<'_>, bio: &Bio) -> Option<RequestId> {
+        of_kind!(self, elevator => elevator.find_front(env, bio))
     }
 
     #[inline]

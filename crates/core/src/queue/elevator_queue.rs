@@ -275,15 +275,15 @@ impl ElevatorQueue {
         {
             return line.push_back(links, rq);
         }
+        if self.grouped {
+            self.group_arrival(rq, now);
+        }
         self.file(rq, now);
     }
 
     /// The elevator gets `rq`.
-    #[inline(never)]
+    #[inline(always)]
     fn file(&mut self, rq: RequestId, now: u64) {
-        if self.grouped {
-            self.group_arrival(rq, now);
-        }
         let (elevator, mut env) = self.split(now);
         elevator.insert(&mut env, rq);
         self.mark_listed();
@@ -464,7 +464,7 @@ impl ElevatorQueue {
     }
 
     /// What the elevator says, without groups.
-    #[inline(never)]
+    #[inline(always)]
     fn dispatch_filed(&mut self, now: u64) -> Dispatch {
         let (elevator, mut env) = self.split(now);
         let answer = elevator.dispatch(&mut env, GroupId::ROOT);

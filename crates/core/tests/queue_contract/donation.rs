@@ -1,6 +1,6 @@
 //! Who pays for I/O that somebody waits for.
 
-use fairlift_core::queue::{QueueConfig, RequestQueue};
+use fairlift_core::queue::RequestQueue;
 use fairlift_core::{Bio, ContextId, Flags, GroupId, GroupParams, IoClass, IoPrio, MS, Op};
 
 use super::rig::*;
@@ -232,28 +232,4 @@ fn nothing_joins_a_donated_request_but_what_is_donated_too() {
     queued(q.submit(write(low.1, 108, 8), T));
     queued(q.submit(write(high.1, 92, 8), T));
     assert_eq!(q.requests()[donated].sectors, 8);
-}
-
-/// One flush for three groups costs each of them a third of its time.
-#[test]
-fn who_shares_a_flush_shares_its_cost() {
-    for elevator in ELEVATORS {
-        let config = QueueConfig { ordering: sequences(), ..unplugged() };
-        let (mut q, groups) = with_groups(config, elevator, [100, 1000, 300]);
-        for (cookie, (_, task)) in groups.iter().enumerate() {
-            queued(q.submit(Bio { cookie: cookie as u64, ..flush(*task) }, T));
-        }
-        let mut now = T;
-        let command = next(&mut q, &mut now);
-        assert_eq!(q.requests()[command].op, Op::Flush, "{elevator:?}");
-        let mut done = complete(&mut q, command, now + 9 * MS);
-        done.sort_unstable();
-        assert_eq!(done, [0, 1, 2], "{elevator:?}: it was for all of them");
-        q.groups_mut().set_params(groups[0].0, GroupParams::weight(200)).expect("settles");
-        let paid = groups.map(|(group, _)| {
-            let stats = q.groups()[group].stats();
-            stats.time_ns - stats.idle_ns
-        });
-        assert_eq!(paid, [3 * MS; 3], "{elevator:?}");
-    }
 }

@@ -6,8 +6,9 @@ mod queue_support;
 
 mod answers;
 mod cancel;
+mod costs;
 mod donation;
-mod failure;
+
 mod many;
 mod order;
 mod rig;

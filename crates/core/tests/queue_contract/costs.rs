@@ -1,0 +1,93 @@
+//! What a failed request, a wait and a shared flush cost, and whom.
+
+use fairlift_core::queue::QueueConfig;
+use fairlift_core::request::Status;
+use fairlift_core::{Bio, Dispatch, GroupParams, MS, Op};
+
+use super::rig::*;
+
+#[test]
+fn a_failed_request_is_done_and_its_slot_is_free() {
+    everywhere(unplugged(), |mut q, [task, _], what| {
+        let rq = queued(q.submit(read(task, 100, 8), T));
+        assert_eq!(merged(q.submit(read(task, 108, 8), T)), rq, "{what}");
+        assert_eq!(issue(&mut q, T), rq);
+        let mut done = Vec::new();
+        q.complete_as(rq, Status::Failed, T + MS, |cookie| done.push(cookie));
+        assert_eq!(done, [100, 108], "{what}");
+        assert_empty(&q);
+    });
+}
+
+#[test]
+fn a_failed_request_is_billed_like_any_other() {
+    for elevator in ELEVATORS {
+        let bills = [Status::Done, Status::Failed].map(|status| {
+            let (mut q, [(group, task), (_, other)]) = with_groups(grouped(), elevator, [100, 100]);
+            let mut now = T;
+            for at in 0..20 {
+                queued(q.submit(write(task, 100 * at, 8), now));
+                queued(q.submit(write(other, 50_000 + 100 * at, 8), now));
+                for _ in 0..2 {
+                    let rq = next(&mut q, &mut now);
+                    now += MS;
+                    let status = if q.requests()[rq].group == group { status } else { Status::Done };
+                    q.complete_as(rq, status, now, |_| {});
+                }
+            }
+            q.groups_mut().set_params(group, GroupParams::weight(100)).expect("settles");
+            let (totals, stats) = (q.groups().totals(), *q.groups()[group].stats());
+            assert_eq!(totals.busy_ns, 40 * MS, "{elevator:?} {status:?}");
+            assert_eq!(totals.billed_ns, totals.busy_ns + totals.waited_ns, "{elevator:?} {status:?}");
+            assert_eq!(stats.total().ios, 20, "{elevator:?} {status:?}");
+            assert_eq!(stats.time_ns - stats.idle_ns, 20 * MS, "{elevator:?} {status:?}");
+            stats.time_ns - stats.idle_ns
+        });
+        assert_eq!(bills[0], bills[1], "{elevator:?}");
+    }
+}
+
+/// Being waited for costs as long as the queue asked the host to wait; how much later the host comes is nobody's fault.
+#[test]
+fn a_host_that_comes_late_costs_nobody() {
+    for elevator in ELEVATORS {
+        let (mut q, [one, other]) = with_groups(grouped(), elevator, [100, 100]);
+        queued(q.submit(read(one.1, 100, 8), T));
+        queued(q.submit(read(other.1, 50_000, 8), T));
+        let mut now = T;
+        let first = next(&mut q, &mut now);
+        let waited_for = q.requests()[first].group;
+        now += MS;
+        complete(&mut q, first, now);
+        let Dispatch::Idle { until } = q.dispatch(now) else { panic!("{elevator:?}: worth waiting for") };
+        let late = until + 500 * MS;
+        let second = issue(&mut q, late);
+        complete(&mut q, second, late + MS);
+        q.groups_mut().set_params(one.0, GroupParams::weight(200)).expect("settles");
+        assert_eq!(q.groups()[waited_for].stats().idle_ns, until - now, "{elevator:?}");
+    }
+}
+
+/// One flush for three groups costs each of them a third of its time.
+#[test]
+fn who_shares_a_flush_shares_its_cost() {
+    for elevator in ELEVATORS {
+        let config = QueueConfig { ordering: sequences(), ..unplugged() };
+        let (mut q, groups) = with_groups(config, elevator, [100, 1000, 300]);
+        for (cookie, (_, task)) in groups.iter().enumerate() {
+            queued(q.submit(Bio { cookie: cookie as u64, ..flush(*task) }, T));
+        }
+        let mut now = T;
+        let command = next(&mut q, &mut now);
+        assert_eq!(q.requests()[command].op, Op::Flush, "{elevator:?}");
+        let mut done = complete(&mut q, command, now + 9 * MS);
+        done.sort_unstable();
+        assert_eq!(done, [0, 1, 2], "{elevator:?}: it was for all of them");
+        q.groups_mut().set_params(groups[0].0, GroupParams::weight(200)).expect("settles");
+        let paid = groups.map(|(group, _)| {
+            let stats = q.groups()[group].stats();
+            stats.time_ns - stats.idle_ns
+        });
+        assert_eq!(paid, [3 * MS; 3], "{elevator:?}");
+    }
+}
