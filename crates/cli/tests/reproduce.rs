@@ -64,7 +64,7 @@ fn a_figure_that_does_not_come_out_is_exit_code_1() {
     assert_eq!((answer.code, status(&answer).as_str()), (1, "not-reproduced"));
     let (answer, _) = reproduce(&experiment(ours() * 2.0, 0.2, ""), "");
     assert!(answer.stdout.contains("NOT REPRODUCED"), "{}", answer.stdout);
-    assert!(answer.stdout.ends_with("0 of 1 figures reproduced, 1 NOT REPRODUCED\n"), "{}", answer.stdout);
+    assert!(answer.stdout.ends_with("0 of 1 comparisons come out, 1 NOT REPRODUCED\n"), "{}", answer.stdout);
 }
 
 #[test]
