@@ -1,12 +1,12 @@
 //! A request arrives: what it says of its queue, what that is raised to, and whether the queue in service makes way.
 
-use super::raise::{self, Kind, Raise};
 use super::queue::{Queue, QueueId};
+use super::raise::{self, Kind, Raise};
 use super::{Bfq, Expiry, budget};
+use crate::SECOND;
 use crate::collections::Id;
 use crate::elevator::Env;
 use crate::request::{Request, RequestId};
-use crate::SECOND;
 
 /// Since a split the raise of a queue is left alone for so long.
 const SPLIT_NS: u64 = 2 * SECOND;
@@ -86,14 +86,15 @@ impl Bfq {
         let kind = self.kind_of(now, id);
         let raised_by_rules = self.settings.low_latency != 0;
         let queue = self.queue_mut(id);
-        let in_time = queue.habits.last_done_ns.map_or(u64::MAX, |done| now.saturating_sub(done));
+        let in_time = now.saturating_sub(queue.habits.last_done_ns);
         let deserves =
             queue.raise.is_raised() || queue.sync && !queue.coop && (kind.interactive || kind.soft_rt);
         if queue.idle_since_ns.is_some_and(|since| now > since + raise::BURST_FORGOTTEN_NS) {
             queue.in_large_burst = false;
         }
         let waited = queue.blameless && queue.left > 0;
-        let mut new_budget = if waited { queue.left.min(queue.max_budget) } else { queue.max_budget.max(charge) };
+        let mut new_budget =
+            if waited { queue.left.min(queue.max_budget) } else { queue.max_budget.max(charge) };
         new_budget = new_budget.max(charge);
         queue.blameless = false;
         let was_split_lately = queue.habits.split_ns.is_some_and(|split| now <= split + SPLIT_NS);
@@ -136,8 +137,7 @@ impl Bfq {
     fn preempt(&mut self, env: &mut Env<'_>, id: QueueId, in_time: bool) {
         let Some(serving) = self.in_service.filter(|serving| *serving != id) else { return };
         let (queue, other) = (self.queue(id), self.queue(serving));
-        let (weight, other_weight) =
-            self.hierarchy.rival_weights(self.entity(id), self.entity(serving));
+        let (weight, other_weight) = self.hierarchy.rival_weights(self.entity(id), self.entity(serving));
         let wants = in_time && queue.raise.factor >= other.raise.factor
             || queue.class() < other.class()
             || queue.class() == other.class() && weight > other_weight
@@ -189,8 +189,7 @@ impl Bfq {
     fn nearer(&self, env: &Env<'_>, a: Option<RequestId>, b: Option<RequestId>) -> Option<RequestId> {
         let (Some(first), Some(second)) = (a, b) else { return a.or(b) };
         let (x, y) = (&env.requests[first], &env.requests[second]);
-        let prefers_first =
-            crate::elevator::nearer::prefer(x, y, self.position, self.settings.back_seek());
+        let prefers_first = crate::elevator::nearer::prefer(x, y, self.position, self.settings.back_seek());
         Some(if prefers_first { first } else { second })
     }
 

@@ -4,12 +4,12 @@
 use super::Bfq;
 use super::queue::{QueueId, Saved, Seen};
 use super::raise::BURST_NS;
+use crate::MS;
 use crate::collections::Id;
 use crate::context::{ContextId, IoClass, IoPrio};
 use crate::elevator::Env;
 use crate::group::GroupId;
 use crate::request::Request;
-use crate::MS;
 
 /// Requests so far apart are close, sectors.
 const CLOSE: u64 = 8192;
@@ -58,7 +58,8 @@ impl Bfq {
                 return;
             }
             let fresh = env.now <= last.seen.created_ns + MATURE_NS;
-            if fresh && last.group == tenant.group && last.ioprio == tenant.ioprio && self.is_there(last.seen) {
+            if fresh && last.group == tenant.group && last.ioprio == tenant.ioprio && self.is_there(last.seen)
+            {
                 if env.now < last.seen.created_ns + BURST_NS {
                     self.contexts[context.index()].may_join = Some(last.seen);
                 }
@@ -85,23 +86,17 @@ impl Bfq {
         }
     }
 
-    /// The queue `context` may join for good, now that both have shown what they are.
+    /// The queue `context` may join for good, once its own has shown what it is; asked once.
     fn mature_companion(&mut self, env: &Env<'_>, context: ContextId, id: QueueId) -> Option<QueueId> {
         let seen = self.contexts[context.index()].may_join?;
-        let is_mature = |since: u64| env.now >= since + MATURE_NS;
+        let is_mature = |since: u64| env.now > since + MATURE_NS;
         let queue = self.queue(id);
         if !is_mature(queue.created_ns) || queue.habits.split_ns.is_some_and(|split| !is_mature(split)) {
             return None;
         }
-        if !self.is_there(seen) || seen.queue == id {
-            self.contexts[context.index()].may_join = None;
-            return None;
-        }
-        if !is_mature(seen.created_ns) || self.idling_is_faster(env, id) {
-            return None;
-        }
         self.contexts[context.index()].may_join = None;
-        Some(seen.queue)
+        let may = self.is_there(seen) && seen.queue != id && !self.idling_is_faster(env, id);
+        may.then_some(seen.queue)
     }
 
     /// A queue that reads where `request` does: the one in service, or the one whose next request is nearest.
@@ -120,9 +115,11 @@ impl Bfq {
         let tree = &self.groups[self.queue(id).group.index()].positions;
         let around = tree.around(&self.places, request.sector);
         let near = |found: &QueueId| *found != id && is_close(self.places.key(*found));
-        let found = around.into_iter().flatten().filter(near).min_by_key(|found| {
-            self.places.key(*found).abs_diff(request.sector)
-        })?;
+        let found = around
+            .into_iter()
+            .flatten()
+            .filter(near)
+            .min_by_key(|found| self.places.key(*found).abs_diff(request.sector))?;
         self.may_cooperate(env.now, id, found).then_some(found)
     }
 

@@ -29,8 +29,8 @@ pub(super) struct Habits {
     /// Since when idle time is counted, and how much there was.
     window_ns: u64,
     idle_ns: u64,
-    /// When its last request was done; `None`: none was.
-    pub(super) last_done_ns: Option<u64>,
+    /// When its last request was done; before any, when it was created.
+    pub(super) last_done_ns: u64,
     /// When it was split off, if it was.
     pub(super) split_ns: Option<u64>,
 }
@@ -46,7 +46,7 @@ impl Habits {
             is_io_bound: true,
             window_ns: now,
             idle_ns: 0,
-            last_done_ns: None,
+            last_done_ns: now,
             split_ns: None,
         }
     }
@@ -65,10 +65,9 @@ impl Habits {
         self.jumps = self.jumps << 1 | u32::from(is_jump(self.position, request, rotational));
     }
 
-    /// A request came to the queue, which had nothing to do before. The first one counts as a long thought.
+    /// A request came to the queue, which had nothing to do before.
     pub(super) fn thought(&mut self, now: u64, slice_idle_ns: u64) {
-        let thought_ns = self.last_done_ns.map_or(u64::MAX, |done| now.saturating_sub(done));
-        self.think.add(thought_ns.min(2 * slice_idle_ns));
+        self.think.add(now.saturating_sub(self.last_done_ns).min(2 * slice_idle_ns));
     }
 
     /// Decide anew whether its think time is short; did that change? `alive`: is there a task behind it?
@@ -84,7 +83,7 @@ impl Habits {
     /// A request came; `was_away`: with nothing queued or in the device. More than a fifth of the time away: not bound by I/O.
     pub(super) fn judge_io_bound(&mut self, now: u64, was_away: bool) {
         if was_away {
-            self.idle_ns += self.last_done_ns.map_or(0, |done| now.saturating_sub(done));
+            self.idle_ns += now.saturating_sub(self.last_done_ns);
         }
         let window_ns = now.saturating_sub(self.window_ns);
         self.is_io_bound = 5 * self.idle_ns <= window_ns;

@@ -66,14 +66,13 @@ impl Bfq {
     pub(super) fn idling_is_faster(&self, env: &Env<'_>, id: QueueId) -> bool {
         let queue = self.queue(id);
         let serial = self.depth.queues == Some(false);
-        let sequential =
-            !queue.habits.is_seeky() && queue.habits.is_io_bound && queue.habits.has_short_think;
+        let sequential = !queue.habits.is_seeky() && queue.habits.is_io_bound && queue.habits.has_short_think;
         let faster = env.device.rotational && serial || (env.device.rotational || serial) && sequential;
         faster && self.raised == 0
     }
 
     /// Would `id` lose its share if the device were not kept for it?
-    fn idling_is_fair(&self, id: QueueId) -> bool {
+    pub(super) fn idling_is_fair(&self, id: QueueId) -> bool {
         let queue = self.queue(id);
         let raised_among_others = queue.raise.is_raised()
             && (self.raised < self.busy_total() || self.in_driver >= queue.dispatched + 4);

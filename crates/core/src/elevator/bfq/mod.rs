@@ -40,9 +40,7 @@ mod waker;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::{
-    AnyElevator, Config, Descriptor, Dispatch, Elevator, Env, Grouping, Growth, Placement,
-};
+use super::{AnyElevator, Config, Descriptor, Dispatch, Elevator, Env, Grouping, Growth, Placement};
 use crate::collections::{Id, List, ListLinks, SortedFifoLinks, TreeLinks};
 use crate::context::{ContextId, IoClass};
 use crate::group::GroupId;
@@ -207,7 +205,7 @@ impl Bfq {
         }
     }
 
-    /// Do what the end of the wait has to do, if it has come.
+    /// Do what the end of the wait had to do, if it has come: as of its time.
     fn enter(&mut self, env: &mut Env<'_>) {
         #[cfg(test)]
         self.check();
@@ -483,13 +481,20 @@ impl Elevator for Bfq {
     fn drain(&mut self, env: &mut Env<'_>) -> Option<RequestId> {
         self.enter(env);
         self.expire(env, Expiry::NoMoreRequests);
-        let id = self.waiting.front()?;
-        let rq = self.queue(id).next?;
-        self.take(env, id, rq);
-        if self.queue(id).is_empty() {
-            self.run_dry(env, id);
+        // As in `select`, some may be empty.
+        while let Some(id) = self.waiting.front() {
+            let next = self.queue(id).next;
+            if let Some(rq) = next {
+                self.take(env, id, rq);
+            }
+            if self.queue(id).is_empty() {
+                self.run_dry(env, id);
+            }
+            if next.is_some() {
+                return next;
+            }
         }
-        Some(rq)
+        None
     }
 
     fn is_empty(&self) -> bool {
@@ -507,14 +512,14 @@ impl Elevator for Bfq {
         self.settle_context(env, rq);
         let is_done = env.requests[rq].status == Status::Done;
         if self.probed == Some(rq) {
-            self.end_probe(now, is_done);
+            self.end_probe(now, id, is_done);
         }
         self.depth.completed(self.in_driver, self.queued, self.depth_is_spoilt());
         self.in_driver = self.in_driver.saturating_sub(1);
         let slice_idle_ns = self.settings.slice_idle_ns;
         let queue = self.queue_mut(id);
         queue.dispatched = queue.dispatched.saturating_sub(1);
-        queue.habits.last_done_ns = Some(now);
+        queue.habits.last_done_ns = now;
         if queue.dispatched == 0 && queue.raise.soft_rt_unknown {
             queue.raise.backlog_ended(now, slice_idle_ns);
         }
@@ -623,10 +628,10 @@ impl Elevator for Bfq {
 
 impl Bfq {
     /// The request that was measured is done.
-    fn end_probe(&mut self, now: u64, is_done: bool) {
+    fn end_probe(&mut self, now: u64, id: QueueId, is_done: bool) {
         self.probed = None;
         let Probe { since_ns, injected, .. } = core::mem::take(&mut self.probe);
-        let (Some(id), Some(since_ns)) = (self.in_service, since_ns.filter(|_| is_done)) else { return };
+        let Some(since_ns) = since_ns.filter(|_| is_done) else { return };
         let (in_driver, most) = (self.in_driver, self.depth.peak.max(self.in_driver));
         self.queue_mut(id).limit.measured(now, now.saturating_sub(since_ns), injected, in_driver, most);
     }

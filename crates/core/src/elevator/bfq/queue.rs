@@ -194,14 +194,8 @@ pub(super) struct ContextState {
 }
 
 impl ContextState {
-    pub(super) const UNKNOWN: ContextState = ContextState {
-        epoch: None,
-        queue: None,
-        outstanding: 0,
-        saved: None,
-        may_join: None,
-        stable: false,
-    };
+    pub(super) const UNKNOWN: ContextState =
+        ContextState { epoch: None, queue: None, outstanding: 0, saved: None, may_join: None, stable: false };
 }
 
 /// The number of the async queue for `ioprio` among a group's shared ones.
@@ -344,8 +338,11 @@ impl Bfq {
         let queue = self.queue_mut(id);
         debug_assert!(queue.users > 0, "left more often than joined");
         queue.users = queue.users.saturating_sub(1);
-        if queue.users == 0 && queue.is_empty() && self.in_service == Some(id) {
+        let is_done = queue.users == 0 && queue.is_empty() && queue.busy;
+        if is_done && self.in_service == Some(id) {
             self.expire(env, super::Expiry::NoMoreRequests);
+        } else if is_done {
+            self.run_dry(env, id);
         }
         self.reap(id);
     }

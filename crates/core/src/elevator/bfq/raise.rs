@@ -197,7 +197,11 @@ impl Raise {
     /// What a queue that another joins takes over: the other's raise, unless it has one.
     pub(super) fn inherit(&mut self, other: &Raise) {
         if other.is_raised() && !self.is_raised() {
-            *self = Raise { backlog_since_ns: self.backlog_since_ns, backlog_service: self.backlog_service, ..*other };
+            *self = Raise {
+                backlog_since_ns: self.backlog_since_ns,
+                backlog_service: self.backlog_service,
+                ..*other
+            };
         }
     }
 }

@@ -77,8 +77,7 @@ impl PeakRate {
             return changed;
         }
         self.samples += 1;
-        let back_to_back =
-            in_driver > 0 || now.saturating_sub(self.last_completion_ns) < BACK_TO_BACK_NS;
+        let back_to_back = in_driver > 0 || now.saturating_sub(self.last_completion_ns) < BACK_TO_BACK_NS;
         if back_to_back && !habits::is_jump(position, request, rotational) {
             self.sequential += 1;
         }

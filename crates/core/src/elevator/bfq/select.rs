@@ -1,10 +1,10 @@
 //! The decision: which queue is served, or whether the device is kept for one; and what the end of a turn changes.
 
+use super::budget::Turn;
 use super::queue::QueueId;
 use super::{Bfq, Expiry, budget};
 use crate::collections::Id;
 use crate::elevator::Env;
-use super::budget::Turn;
 
 /// What becomes of the queue in service.
 enum Verdict {
@@ -19,14 +19,20 @@ enum Verdict {
 impl Bfq {
     /// The queue to send from; `None`: wait for a request, a completion or the end of the wait.
     pub(super) fn select(&mut self, env: &mut Env<'_>) -> Option<QueueId> {
-        if let Some(id) = self.in_service {
+        // A queue that was preempted while it was waited for is chosen empty, and leaves then. Each preemption makes one at most.
+        for _ in 0..=self.queues.len() {
+            let id = match self.in_service {
+                Some(id) => id,
+                None => self.choose(env)?,
+            };
             match self.judge(env, id) {
                 Verdict::Serve(id) => return Some(id),
                 Verdict::Wait => return None,
                 Verdict::Over(why) => self.expire(env, why),
             }
         }
-        self.choose(env)
+        debug_assert!(false, "more empty queues than queues");
+        None
     }
 
     /// How it goes on with `id`, the queue in service.
@@ -68,8 +74,7 @@ impl Bfq {
         let id = QueueId::from_index(self.hierarchy.queue_of(entity)?);
         self.waiting.remove(&mut self.waiting_links, id);
         self.in_service = Some(id);
-        (self.timer_ns, self.probe) = (None, super::inject::Probe::default());
-        self.probed = None;
+        self.timer_ns = None;
         self.assigned = (7 * self.assigned + 256) / 8;
         self.refresh_max_budget();
         let timeout_ns = self.settings.timeout_sync_ns;
@@ -113,7 +118,10 @@ impl Bfq {
         let queue = self.queue_mut(id);
         queue.split |= queue.coop && queue.habits.is_seeky();
         self.tell_turn_over(env, id);
-        if self.queue(id).is_empty() {
+        let queue = self.queue(id);
+        let keeps_place =
+            why == Expiry::Preempted && queue.sync && queue.users > 0 && self.idling_is_fair(id);
+        if queue.is_empty() && !keeps_place {
             self.hierarchy.end_service(entity, None);
             let blameless = !matches!(why, Expiry::Timeout | Expiry::Exhausted);
             let queue = self.queue_mut(id);

@@ -48,7 +48,9 @@ impl Bfq {
         }
         let window_ns = WINDOW * self.settings.slice_idle_ns;
         let (times, since) = match queue.suspect {
-            Some((suspect, times, since)) if suspect == last && now <= since + window_ns => (times + 1, since),
+            Some((suspect, times, since)) if suspect == last && now <= since + window_ns => {
+                (times + 1, since)
+            }
             _ => (1, now),
         };
         if times < CERTAIN {

@@ -54,7 +54,12 @@ impl Bfq {
             let serving = self.in_service.is_some_and(|id| id.index() == i);
             assert_eq!(queue.is_empty(), queue.next.is_none(), "queue {i}");
             assert!(queue.is_empty() || queue.busy, "queue {i} has requests and no turn");
-            assert!(!queue.busy || serving || !queue.is_empty(), "queue {i} is busy with nothing");
+            // One that was preempted while it was waited for keeps its place.
+            let is_awaited = queue.sync && queue.users > 0;
+            assert!(
+                !queue.busy || serving || !queue.is_empty() || is_awaited,
+                "queue {i} is busy with nothing"
+            );
             assert_eq!(waiting[i], i32::from(queue.busy && !serving), "queue {i} waits");
             let entity = self.hierarchy.queue(i);
             assert_eq!(self.hierarchy.is_active(entity), queue.busy, "queue {i} is backlogged");
