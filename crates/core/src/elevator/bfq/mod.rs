@@ -13,7 +13,7 @@
 //!            preempt who is in service ┘             └─> dispatch: the overdue request once a turn, else by sector
 //! ```
 //!
-//! Where to find what: the decision and what a turn's end changes ([`select`]), B-WF2Q+ ([`entity`], [`timeline`]), budgets and charging by
+//! Where to find what: the decision and what a turn's end changes ([`select`]), B-WF2Q+ ([`entity`], [`wf2q`], [`timeline`]), budgets and charging by
 //! time ([`budget`]), the device's peak rate ([`rate`]), raising of weights ([`raise`]), idling ([`idle`]), injection ([`inject`])
 //! and wakers ([`waker`]), merging of queues ([`coop`]), arrivals and preemption ([`arrive`]), groups ([`groups`]).
 //!
@@ -21,10 +21,12 @@
 
 mod arrive;
 mod budget;
+mod busy;
 mod coop;
 mod entity;
 mod groups;
 mod habits;
+mod hooks;
 mod idle;
 mod inject;
 mod queue;
@@ -36,23 +38,21 @@ mod settings;
 mod tests;
 mod timeline;
 mod waker;
+mod wf2q;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::{AnyElevator, Config, Descriptor, Dispatch, Elevator, Env, Grouping, Growth, Placement};
+use super::{AnyElevator, Config, Descriptor, Env};
 use crate::collections::{Id, List, ListLinks, SortedFifoLinks, TreeLinks};
-use crate::context::{ContextId, IoClass};
 use crate::group::GroupId;
-use crate::request::{Bio, RequestId, Status};
-use crate::tunable::Tunable;
+use crate::request::RequestId;
 use coop::Created;
 use entity::Hierarchy;
 use groups::GroupState;
 use idle::DepthProbe;
 use inject::Probe;
 use queue::{ContextState, Queue, QueueId, Seen};
-use raise::Raise;
 use rate::PeakRate;
 use settings::Settings;
 
@@ -229,410 +229,5 @@ impl Bfq {
         } else if self.queue(id).is_empty() {
             self.expire(env, Expiry::TooIdle);
         }
-    }
-
-    fn busy_total(&self) -> u32 {
-        self.busy.iter().sum()
-    }
-
-    // ---- coming and going ----
-
-    /// `id` has something to do.
-    fn become_busy(&mut self, env: &mut Env<'_>, id: QueueId, budget: u64, waited: bool) {
-        self.refresh_weight(id);
-        self.hierarchy.activate(self.entity(id), budget, waited);
-        self.waiting.push_front(&mut self.waiting_links, id);
-        self.queue_mut(id).busy = true;
-        self.count(id, true);
-        let group = self.queue(id).group;
-        self.groups[group.index()].busy += 1;
-        if !core::mem::replace(&mut self.queue_mut(id).pending, true) {
-            self.groups[group.index()].pending += 1;
-            self.pending_groups += u32::from(self.groups[group.index()].pending == 1);
-        }
-        self.file_position(env, id);
-        self.tell_busy(env, group);
-    }
-
-    /// `id`, which the hierarchy has let go, has nothing to do any more.
-    fn become_idle(&mut self, env: &mut Env<'_>, id: QueueId) {
-        self.count(id, false);
-        self.queue_mut(id).busy = false;
-        let group = self.queue(id).group;
-        self.groups[group.index()].busy -= 1;
-        self.rest(env.now, id);
-        self.file_position(env, id);
-        self.tell_busy(env, group);
-    }
-
-    /// `id` may have nothing queued and nothing in the device.
-    fn rest(&mut self, now: u64, id: QueueId) {
-        let Queue { busy, dispatched, pending, group, .. } = *self.queue(id);
-        if busy || dispatched > 0 {
-            return;
-        }
-        let queue = self.queue_mut(id);
-        (queue.idle_since_ns, queue.pending) = (Some(now), false);
-        if pending {
-            self.groups[group.index()].pending -= 1;
-            self.pending_groups -= u32::from(self.groups[group.index()].pending == 0);
-        }
-    }
-
-    /// `id`, which is not in service, lost its last request.
-    fn run_dry(&mut self, env: &mut Env<'_>, id: QueueId) {
-        self.hierarchy.deactivate(self.entity(id));
-        self.waiting.remove(&mut self.waiting_links, id);
-        self.queue_mut(id).blameless = false;
-        self.become_idle(env, id);
-    }
-
-    fn count(&mut self, id: QueueId, busy: bool) {
-        let Queue { raise: Raise { factor, .. }, ioprio, .. } = *self.queue(id);
-        let class = &mut self.busy[ioprio.class() as usize];
-        let kind = if factor > 1 { &mut self.raised } else { &mut self.levels[usize::from(ioprio.level())] };
-        for number in [class, kind] {
-            *number = if busy { *number + 1 } else { *number - 1 };
-        }
-    }
-
-    /// Change what `id` is counted by.
-    fn recount(&mut self, id: QueueId, change: impl FnOnce(&mut Queue)) {
-        let busy = self.queue(id).busy;
-        if busy {
-            self.count(id, false);
-        }
-        change(self.queue_mut(id));
-        if busy {
-            self.count(id, true);
-        }
-        self.refresh_weight(id);
-    }
-
-    fn change_raise(&mut self, id: QueueId, change: impl FnOnce(&mut Raise)) {
-        self.recount(id, |queue| change(&mut queue.raise));
-    }
-
-    /// The weight `id` competes with from its next turn on.
-    fn refresh_weight(&mut self, id: QueueId) {
-        let queue = self.queue(id);
-        let (class, factor) = (queue.class(), queue.raise.factor);
-        let weight = queue.base_weight() * factor;
-        self.hierarchy.set_weight(self.entity(id), class, weight, factor);
-    }
-
-    // ---- requests leave ----
-
-    /// `rq` of `id` goes to the device.
-    fn send(&mut self, env: &mut Env<'_>, id: QueueId, rq: RequestId) {
-        let request = &env.requests[rq];
-        let charge = self.charge_of(env, id, rq);
-        self.hierarchy.serve(self.entity(id), charge);
-        let changed =
-            self.rate.dispatched(env.now, request, self.position, env.device.rotational, self.in_driver);
-        if changed {
-            self.refresh_max_budget();
-        }
-        let serving = self.in_service == Some(id);
-        if serving {
-            self.position_in_service = request.end();
-            if self.probe.since_ns.is_some() && !self.probe.is_sent {
-                self.probe.is_sent = true;
-                self.probed = Some(rq);
-            }
-        }
-        let queue = self.queue_mut(id);
-        if queue.raise.backlog_service == 0 {
-            queue.first_served_ns = env.now;
-        }
-        queue.raise.served(charge);
-        self.position = request.end();
-        self.take(env, id, rq);
-        if serving {
-            self.review_raise(env, id);
-        } else if self.queue(id).is_empty() {
-            self.run_dry(env, id);
-        }
-    }
-
-    /// Remove `rq` from `id` for the device.
-    fn take(&mut self, env: &mut Env<'_>, id: QueueId, rq: RequestId) {
-        self.unlink(env, id, rq);
-        self.queue_mut(id).dispatched += 1;
-        self.in_driver += 1;
-    }
-
-    /// Remove `rq` from `id`.
-    fn unlink(&mut self, env: &mut Env<'_>, id: QueueId, rq: RequestId) {
-        if self.queue(id).next == Some(rq) {
-            let next = self.next_after(env, id, rq);
-            self.queue_mut(id).next = next;
-        }
-        self.queues[id.index()].requests.remove(&mut self.links, rq);
-        self.held[rq.index()].queued = false;
-        self.queued -= 1;
-        self.next_changed_unless_dry(env, id);
-    }
-
-    fn next_changed_unless_dry(&mut self, env: &mut Env<'_>, id: QueueId) {
-        if self.queue(id).is_empty() {
-            self.file_position(env, id);
-        } else {
-            self.next_changed(id, env);
-        }
-    }
-
-    /// Is the raise of `id`, the queue in service, over?
-    fn review_raise(&mut self, env: &Env<'_>, id: QueueId) {
-        let interactive_ns = self.interactive_ns(env);
-        let was_raised = self.queue(id).raise.is_raised();
-        let in_burst = self.queue(id).in_large_burst;
-        if was_raised {
-            self.change_raise(id, |raise| raise.review(env.now, in_burst, interactive_ns));
-            if !self.queue(id).raise.is_raised() {
-                self.hierarchy.apply_weight(self.entity(id));
-            }
-        }
-    }
-
-    /// `rq` leaves without being dispatched.
-    fn forget_request(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        let id = self.held[rq.index()].owner;
-        self.unlink(env, id, rq);
-        self.settle_context(env, rq);
-        if self.queue(id).is_empty() && self.in_service != Some(id) {
-            self.run_dry(env, id);
-        }
-        self.reap(id);
-    }
-
-    /// One request less of a context.
-    fn settle_context(&mut self, env: &Env<'_>, rq: RequestId) {
-        let state = &mut self.contexts[env.requests[rq].context.index()];
-        state.outstanding = state.outstanding.saturating_sub(1);
-    }
-
-    /// No request now: until when?
-    fn wait(&self, env: &mut Env<'_>) -> Dispatch {
-        let (Some(id), Some(until)) = (self.in_service, self.timer_ns) else { return Dispatch::Empty };
-        if env.rounds.in_use() {
-            env.rounds.wait_for(self.queue(id).group, env.now, until);
-        }
-        Dispatch::Idle { until }
-    }
-
-    /// A request of the queue in service is done: wait for the next one, or end the turn.
-    fn completed_in_service(&mut self, env: &mut Env<'_>, id: QueueId) {
-        let Queue { dispatched, .. } = *self.queue(id);
-        let is_empty = self.queue(id).is_empty();
-        if is_empty && self.is_better_idle(env, id) {
-            if dispatched == 0 {
-                self.arm(env.now, id);
-            }
-        } else if self.is_out_of_time(id, env.now) {
-            self.expire(env, Expiry::Timeout);
-        } else if is_empty {
-            self.expire(env, Expiry::NoMoreRequests);
-        }
-    }
-}
-
-impl Elevator for Bfq {
-    fn name(&self) -> &'static str {
-        DESCRIPTOR.name
-    }
-
-    fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        self.enter(env);
-        let requests = env.requests;
-        let request = &requests[rq];
-        self.meet_group(env, request.payer);
-        let id = self.queue_for(env, request);
-        self.held[rq.index()] = Held { owner: id, queued: true };
-        self.contexts[request.context.index()].outstanding += 1;
-        self.arrive(env, id, rq);
-    }
-
-    fn dispatch(&mut self, env: &mut Env<'_>, _group: GroupId) -> Dispatch {
-        self.enter(env);
-        if self.queued == 0 {
-            return Dispatch::Empty;
-        }
-        if self.settings.strict_guarantees != 0 && self.in_driver > 0 {
-            return Dispatch::Empty;
-        }
-        let Some(id) = self.select(env) else { return self.wait(env) };
-        let Some(rq) = self.queue(id).next else {
-            debug_assert!(false, "a selected queue has a next request");
-            return self.wait(env);
-        };
-        self.send(env, id, rq);
-        let is_idle_class = self.queue(id).class() == IoClass::Idle;
-        if self.in_service == Some(id) && is_idle_class && self.busy_total() > 1 {
-            self.expire(env, Expiry::Exhausted);
-        }
-        Dispatch::Issue(rq)
-    }
-
-    fn placement(&self) -> Placement {
-        Placement::Tail
-    }
-
-    fn drain(&mut self, env: &mut Env<'_>) -> Option<RequestId> {
-        self.enter(env);
-        self.expire(env, Expiry::NoMoreRequests);
-        // As in `select`, some may be empty.
-        while let Some(id) = self.waiting.front() {
-            let next = self.queue(id).next;
-            if let Some(rq) = next {
-                self.take(env, id, rq);
-            }
-            if self.queue(id).is_empty() {
-                self.run_dry(env, id);
-            }
-            if next.is_some() {
-                return next;
-            }
-        }
-        None
-    }
-
-    fn is_empty(&self) -> bool {
-        self.queued == 0
-    }
-
-    fn grouping(&self) -> Grouping {
-        Grouping::Own
-    }
-
-    fn completed(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        self.enter(env);
-        let now = env.now;
-        let id = self.held[rq.index()].owner;
-        self.settle_context(env, rq);
-        let is_done = env.requests[rq].status == Status::Done;
-        if self.probed == Some(rq) {
-            self.end_probe(now, id, is_done);
-        }
-        self.depth.completed(self.in_driver, self.queued, self.depth_is_spoilt());
-        self.in_driver = self.in_driver.saturating_sub(1);
-        let slice_idle_ns = self.settings.slice_idle_ns;
-        let queue = self.queue_mut(id);
-        queue.dispatched = queue.dispatched.saturating_sub(1);
-        queue.habits.last_done_ns = now;
-        if queue.dispatched == 0 && queue.raise.soft_rt_unknown {
-            queue.raise.backlog_ended(now, slice_idle_ns);
-        }
-        self.rest(now, id);
-        if is_done && self.rate.completed(now) {
-            self.refresh_max_budget();
-        }
-        self.last_completed = Some(id);
-        if self.in_service == Some(id) {
-            self.completed_in_service(env, id);
-        }
-        self.reap(id);
-    }
-
-    fn find_front(&self, env: &Env<'_>, bio: &Bio) -> Option<RequestId> {
-        let id = self.find_queue(env.contexts, bio.context, env.group_of(bio), bio.is_sync())?;
-        self.queue(id).requests.find(&self.links, bio.end())
-    }
-
-    fn allow_merge(&mut self, env: &Env<'_>, rq: RequestId, bio: &Bio) -> bool {
-        if bio.is_sync() && !env.requests[rq].is_sync() {
-            return false;
-        }
-        let held = self.held[rq.index()];
-        let group = env.group_of(bio);
-        held.queued && self.find_queue(env.contexts, bio.context, group, bio.is_sync()) == Some(held.owner)
-    }
-
-    fn grew(&mut self, env: &mut Env<'_>, rq: RequestId, growth: Growth) {
-        self.enter(env);
-        let Held { owner: id, queued } = self.held[rq.index()];
-        if !queued {
-            return;
-        }
-        if growth == Growth::Front {
-            self.queues[id.index()].requests.resort(&mut self.links, rq, env.requests[rq].sector);
-            self.offer(env, id, rq);
-        }
-        self.next_changed(id, env);
-    }
-
-    fn absorbed(&mut self, env: &mut Env<'_>, rq: RequestId, gone: RequestId) {
-        self.enter(env);
-        let (held, lost) = (self.held[rq.index()], self.held[gone.index()]);
-        if !lost.queued {
-            return;
-        }
-        if held.queued && held.owner == lost.owner {
-            let queue = &mut self.queues[held.owner.index()];
-            queue.requests.inherit(&mut self.links, rq, gone);
-            if queue.next == Some(gone) {
-                queue.next = Some(rq);
-            }
-        }
-        self.forget_request(env, gone);
-    }
-
-    fn former(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
-        let held = &self.held[rq.index()];
-        self.queue(held.owner).requests.prev(&self.links, rq).filter(|_| held.queued)
-    }
-
-    fn latter(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
-        let held = &self.held[rq.index()];
-        self.queue(held.owner).requests.next(&self.links, rq).filter(|_| held.queued)
-    }
-
-    fn context_exit(&mut self, env: &mut Env<'_>, context: ContextId) {
-        self.enter(env);
-        self.forget(env, context);
-    }
-
-    fn context_moved(&mut self, env: &mut Env<'_>, context: ContextId) {
-        self.enter(env);
-        self.forget(env, context);
-    }
-
-    fn remove(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        self.enter(env);
-        if self.held[rq.index()].queued {
-            self.forget_request(env, rq);
-        }
-    }
-
-    fn attached(&mut self, env: &mut Env<'_>) {
-        (0..self.groups.len()).for_each(|index| self.tell_busy(env, GroupId::from_index(index)));
-    }
-
-    fn idling_for(&self) -> Option<ContextId> {
-        self.timer_ns.and(self.in_service).map(|id| self.queue(id).context)
-    }
-
-    fn tunables(&self) -> &'static [Tunable] {
-        settings::TUNABLES
-    }
-
-    fn setting(&mut self, name: &str) -> Option<&mut u64> {
-        self.settings.place(name)
-    }
-
-    fn settings_changed(&mut self) {
-        self.settings.agree();
-        self.refresh_max_budget();
-    }
-}
-
-impl Bfq {
-    /// The request that was measured is done.
-    fn end_probe(&mut self, now: u64, id: QueueId, is_done: bool) {
-        self.probed = None;
-        let Probe { since_ns, injected, .. } = core::mem::take(&mut self.probe);
-        let Some(since_ns) = since_ns.filter(|_| is_done) else { return };
-        let (in_driver, most) = (self.in_driver, self.depth.peak.max(self.in_driver));
-        self.queue_mut(id).limit.measured(now, now.saturating_sub(since_ns), injected, in_driver, most);
     }
 }

@@ -4,6 +4,7 @@
 
 use std::vec;
 
+use super::super::entity::{EntityId, Hierarchy, Place};
 use super::super::{Bfq, Queue};
 use crate::collections::Id;
 
@@ -85,5 +86,49 @@ impl Bfq {
             }
         }
         assert_eq!(self.free.len(), self.queues.iter().filter(|queue| !queue.taken).count());
+    }
+}
+
+impl Hierarchy {
+    /// Start, finish and the tree's virtual time.
+    pub(in crate::elevator::bfq) fn times(&self, id: EntityId) -> (u64, u64, u64) {
+        (self.entity(id).start, self.entity(id).finish, self.tree(id).now)
+    }
+
+    /// Each entity is where it says, weights add up, and each group with backlogged children is backlogged itself.
+    pub(in crate::elevator::bfq) fn check(&self) {
+        let mut seen = vec![0; self.entities.len()];
+        for (g, children) in self.children.iter().enumerate() {
+            for (c, tree) in children.trees.iter().enumerate() {
+                let mut weights = 0;
+                for (line, place) in [(&tree.active, Place::Active), (&tree.idle, Place::Idle)] {
+                    for id in line.all(&self.links) {
+                        let entity = self.entity(id);
+                        assert_eq!((entity.parent.index(), entity.class as usize), (g, c), "{id:?}");
+                        assert_eq!(entity.place, place, "{id:?}");
+                        seen[id.index()] += 1;
+                        weights += u64::from(entity.weight);
+                    }
+                }
+                if let Some(id) = children.in_service
+                    && self.entity(id).place == Place::Serving
+                    && self.entity(id).class as usize == c
+                {
+                    weights += u64::from(self.entity(id).weight);
+                    seen[id.index()] += 1;
+                }
+                assert_eq!(tree.weights, weights, "group {g} class {c}");
+            }
+            let backlogged = children.trees.iter().any(|tree| !tree.active.is_empty());
+            assert_eq!(children.next.is_some(), backlogged, "group {g}");
+            if g > 0 {
+                let id = EntityId::from_index(g);
+                assert_eq!(self.entity(id).place == Place::Active, backlogged, "group {g}");
+                assert_eq!(self.is_served(id), children.in_service.is_some(), "group {g}");
+            }
+        }
+        for (i, entity) in self.entities.iter().enumerate() {
+            assert_eq!(seen[i], i32::from(entity.place != Place::Out), "entity {i} {:?}", entity.place);
+        }
     }
 }

@@ -277,12 +277,12 @@ fn injected(sequential: bool) -> u32 {
     injected
 }
 
-/// Waiting for a seeker keeps its share, but makes nothing faster: meanwhile others' requests are let through, the more as they do not
-/// delay its own. Waiting for a sequential reader does: nothing may disturb it.
+/// Waiting for a seeker keeps its share, but makes nothing faster: meanwhile others' requests are let through, until its own take half
+/// as long again. Waiting for a sequential reader does: nothing may disturb it.
 #[test]
 fn others_are_injected_while_a_seeker_is_waited_for() {
     let (among_seeks, among_sequential) = (injected(false), injected(true));
-    assert!(among_seeks > 100, "{among_seeks}");
+    assert!(among_seeks > 0, "{among_seeks}");
     assert_eq!(among_sequential, 0);
 }
 
