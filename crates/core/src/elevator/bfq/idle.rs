@@ -51,7 +51,7 @@ impl Bfq {
         let levels = || self.levels.iter().enumerate().filter(|(_, queues)| **queues > 0);
         let varied = levels().count() > 1;
         let is_smallest = beside.map(|id| self.queue(id)).is_some_and(|queue| {
-            let lowest = levels().last().map(|(level, _)| level);
+            let lowest = levels().next_back().map(|(level, _)| level);
             queue.busy && !queue.raise.is_raised() && lowest == Some(usize::from(queue.ioprio.level()))
         });
         varied && !is_smallest

@@ -83,7 +83,7 @@ impl PeakRate {
         }
         self.sectors += u64::from(request.sectors);
         let size = u64::from(request.sectors);
-        self.largest = if self.samples % SAMPLES_LEAST == 0 { size } else { size.max(self.largest) };
+        self.largest = if self.samples.is_multiple_of(SAMPLES_LEAST) { size } else { size.max(self.largest) };
         self.last_dispatch_ns = now;
         if now.saturating_sub(self.first_dispatch_ns) / 1000 < SPAN_US {
             return false;

@@ -41,7 +41,7 @@ impl Stream {
         if seed % 16 == 6 {
             rig.set("strict_guarantees", "1");
         }
-        if seed % 5 == 0 {
+        if seed.is_multiple_of(5) {
             rig.set("low_latency", "0");
         }
         Stream {
