@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use core::ops::{Deref, DerefMut};
 
+use super::bfq::Bfq;
 use super::deadline::Deadline;
 use super::noop::Noop;
 use super::{Config, Dispatch, Elevator, Env, MayQueue, PerGroup, Policy};
@@ -23,6 +24,8 @@ pub enum AnyElevator {
     Anticipatory(Box<PerGroup<Anticipatory>>),
     /// A time slice for every process.
     Cfq(Box<Cfq>),
+    /// Budgets by weight for every process and group.
+    Bfq(Box<Bfq>),
     /// One from outside, by the table of its functions.
     Other(Box<dyn Elevator>),
 }
@@ -48,6 +51,7 @@ macro_rules! of_kind {
             AnyElevator::Deadline($elevator) => $call,
             AnyElevator::Anticipatory($elevator) => $call,
             AnyElevator::Cfq($elevator) => $call,
+            AnyElevator::Bfq($elevator) => $call,
             AnyElevator::Other($elevator) => $call,
         }
     };
@@ -108,6 +112,7 @@ impl Deref for AnyElevator {
             AnyElevator::Deadline(elevator) => elevator,
             AnyElevator::Anticipatory(elevator) => &**elevator,
             AnyElevator::Cfq(elevator) => &**elevator,
+            AnyElevator::Bfq(elevator) => &**elevator,
             AnyElevator::Other(elevator) => &**elevator,
         }
     }
@@ -120,6 +125,7 @@ impl DerefMut for AnyElevator {
             AnyElevator::Deadline(elevator) => elevator,
             AnyElevator::Anticipatory(elevator) => &mut **elevator,
             AnyElevator::Cfq(elevator) => &mut **elevator,
+            AnyElevator::Bfq(elevator) => &mut **elevator,
             AnyElevator::Other(elevator) => &mut **elevator,
         }
     }

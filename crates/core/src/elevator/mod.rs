@@ -7,7 +7,9 @@
 //! [`Elevator`] itself.)
 
 mod any;
+mod bfq;
 mod deadline;
+pub(crate) mod nearer;
 mod noop;
 mod per_group;
 pub(crate) mod think;
@@ -334,8 +336,13 @@ pub struct Descriptor {
 }
 
 /// All elevators.
-pub const ELEVATORS: &[Descriptor] =
-    &[noop::DESCRIPTOR, deadline::DESCRIPTOR, era::anticipatory::DESCRIPTOR, era::cfq::DESCRIPTOR];
+pub const ELEVATORS: &[Descriptor] = &[
+    noop::DESCRIPTOR,
+    deadline::DESCRIPTOR,
+    era::anticipatory::DESCRIPTOR,
+    era::cfq::DESCRIPTOR,
+    bfq::DESCRIPTOR,
+];
 
 /// The elevator called `name`.
 pub fn find(name: &str) -> Option<&'static Descriptor> {

@@ -26,6 +26,21 @@ impl<'a> Rounds<'a> {
         self.groups.known(group)
     }
 
+    /// Whose child `group` is; the root is its own parent.
+    pub(crate) fn parent(&self, group: GroupId) -> GroupId {
+        self.groups[group].parent()
+    }
+
+    /// The weight of `group` among its siblings.
+    pub(crate) fn weight(&self, group: GroupId) -> u32 {
+        self.groups[group].params().weight
+    }
+
+    /// Counts the groups that had this slot.
+    pub(crate) fn epoch(&self, group: GroupId) -> u32 {
+        self.groups.epoch(group)
+    }
+
     /// Whose round goes on; `None` for nobody's, or while the device has others' requests and one group is to have it to
     /// itself.
     pub(crate) fn next(&mut self) -> Option<GroupId> {
