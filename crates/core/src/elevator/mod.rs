@@ -229,6 +229,18 @@ pub trait Elevator: Send {
         MayQueue::May
     }
 
+    /// For a queue with tags ([`crate::queue::Admission::Tags`]): `bio` may take one while fewer than so many of the `tags` are
+    /// taken (the kernel's *limit_depth*).
+    fn tags_for(&mut self, _env: &mut Env<'_>, _bio: &Bio, tags: u32) -> u32 {
+        tags
+    }
+
+    /// The least that [`tags_for`](Elevator::tags_for) may ever answer. Waiters for a tag are woken in batches of an eighth of
+    /// it (the kernel's *min_shallow_depth*, to which most schedulers set 1).
+    fn tags_min(&self, _tags: u32) -> u32 {
+        1
+    }
+
     /// `context`'s task is gone; its requests may still be queued. `env.contexts` still knows it.
     fn context_exit(&mut self, _env: &mut Env<'_>, _context: ContextId) {}
 
