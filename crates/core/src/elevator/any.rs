@@ -4,6 +4,9 @@ use alloc::boxed::Box;
 use core::ops::{Deref, DerefMut};
 
 use super::deadline::Deadline;
+use super::kyber::Kyber;
+use super::mq_deadline::MqDeadline;
+use super::none::Direct;
 use super::noop::Noop;
 use super::{Config, Dispatch, Elevator, Env, PerGroup, Policy};
 use crate::collections::{List, ListLinks};
@@ -22,6 +25,12 @@ pub enum AnyElevator {
     Anticipatory(Box<PerGroup<Anticipatory>>),
     /// A time slice for every process.
     Cfq(Box<Cfq>),
+    /// No scheduler.
+    Direct(PerGroup<Direct>),
+    /// Batches in sector order by priority class.
+    MqDeadline(PerGroup<MqDeadline>),
+    /// Tokens by latency.
+    Kyber(Box<PerGroup<Kyber>>),
     /// One from outside, by the table of its functions.
     Other(Box<dyn Elevator>),
 }
@@ -47,6 +56,9 @@ macro_rules! of_kind {
             AnyElevator::Deadline($elevator) => $call,
             AnyElevator::Anticipatory($elevator) => $call,
             AnyElevator::Cfq($elevator) => $call,
+            AnyElevator::Direct($elevator) => $call,
+            AnyElevator::MqDeadline($elevator) => $call,
+            AnyElevator::Kyber($elevator) => $call,
             AnyElevator::Other($elevator) => $call,
         }
     };
@@ -91,6 +103,9 @@ impl Deref for AnyElevator {
             AnyElevator::Deadline(elevator) => elevator,
             AnyElevator::Anticipatory(elevator) => &**elevator,
             AnyElevator::Cfq(elevator) => &**elevator,
+            AnyElevator::Direct(elevator) => elevator,
+            AnyElevator::MqDeadline(elevator) => elevator,
+            AnyElevator::Kyber(elevator) => &**elevator,
             AnyElevator::Other(elevator) => &**elevator,
         }
     }
@@ -103,6 +118,9 @@ impl DerefMut for AnyElevator {
             AnyElevator::Deadline(elevator) => elevator,
             AnyElevator::Anticipatory(elevator) => &mut **elevator,
             AnyElevator::Cfq(elevator) => &mut **elevator,
+            AnyElevator::Direct(elevator) => elevator,
+            AnyElevator::MqDeadline(elevator) => elevator,
+            AnyElevator::Kyber(elevator) => &mut **elevator,
             AnyElevator::Other(elevator) => &mut **elevator,
         }
     }

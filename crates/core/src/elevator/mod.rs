@@ -8,11 +8,15 @@
 
 mod any;
 mod deadline;
+mod kyber;
+mod mq_deadline;
+mod none;
 mod noop;
 mod per_group;
 pub(crate) mod think;
 
 pub use any::AnyElevator;
+pub use mq_deadline::ClassCounts;
 pub use per_group::{PerGroup, Policy};
 
 use crate::context::{ContextId, Contexts};
@@ -266,6 +270,11 @@ pub trait Elevator: Send {
     fn settings_changed(&mut self) {}
 }
 
+/// Has `bio` the priority of `rq`? blk-mq merges only equal ones.
+fn same_priority(env: &Env<'_>, rq: RequestId, bio: &Bio) -> bool {
+    env.requests[rq].ioprio == bio.ioprio.unwrap_or(env.contexts[bio.context].ioprio)
+}
+
 /// For [`Elevator::drain`]: the first queue that is not empty, from where the last search ended, which is kept in `from`. A
 /// drain of all queues looks at each of them twice at most.
 pub(crate) fn first_occupied(
@@ -346,8 +355,15 @@ pub struct Descriptor {
 }
 
 /// All elevators.
-pub const ELEVATORS: &[Descriptor] =
-    &[noop::DESCRIPTOR, deadline::DESCRIPTOR, era::anticipatory::DESCRIPTOR, era::cfq::DESCRIPTOR];
+pub const ELEVATORS: &[Descriptor] = &[
+    noop::DESCRIPTOR,
+    deadline::DESCRIPTOR,
+    era::anticipatory::DESCRIPTOR,
+    era::cfq::DESCRIPTOR,
+    none::DESCRIPTOR,
+    mq_deadline::DESCRIPTOR,
+    kyber::DESCRIPTOR,
+];
 
 /// The elevator called `name`.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
