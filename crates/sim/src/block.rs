@@ -18,6 +18,7 @@ use crate::group::{Cgroup, GroupTree, Meter};
 use crate::kernel::controller::seat::{Entry, Seat, Seated};
 use crate::kernel::controller::{Controller, Ticket};
 use crate::scheduler::host::HostSettings;
+use crate::scheduler::names::Cost;
 pub(crate) use waiters::Place;
 use waiters::Waiters;
 
@@ -171,6 +172,11 @@ pub struct BlockLayer {
     groups: Vec<GroupId>,
     /// Counts by group, if the run has some.
     meter: Option<Box<Meter>>,
+    /// Is a request given to the device within its submission (no scheduler)?
+    direct: bool,
+    /// Processor time of the scheduler, and until when its lock is held.
+    cost: Cost,
+    locked_until_ns: u64,
     trace: Option<Vec<TraceEvent>>,
     recorder: Option<Box<Recorder>>,
     /// Since when the busy time is not charged to anybody yet.
@@ -203,6 +209,9 @@ impl BlockLayer {
             task_of: vec![None; contexts],
             groups: vec![GroupId::ROOT],
             meter: None,
+            direct: false,
+            cost: Cost::default(),
+            locked_until_ns: 0,
             trace: None,
             recorder: None,
             charged_until: 0,
@@ -230,6 +239,21 @@ impl BlockLayer {
                 }
             }
         }
+    }
+
+    /// `direct`: requests go straight to the device; `cost`: what the scheduler takes of the processor.
+    pub(crate) fn set_scheduler(&mut self, direct: bool, cost: Cost) {
+        (self.direct, self.cost) = (direct, cost);
+    }
+
+    /// Somebody comes to the scheduler with a bio, and takes its lock as soon as it is free: when the scheduler is done with it.
+    pub(crate) fn enter_scheduler(&mut self, bio: &Bio, now: u64) -> u64 {
+        if bio.op == Op::Flush {
+            return now; // goes around it
+        }
+        let start = if self.cost.locked { now.max(self.locked_until_ns) } else { now };
+        self.locked_until_ns = start + self.cost.per_bio_ns;
+        self.locked_until_ns
     }
 
     /// Counts by group, if the run has some.
@@ -401,7 +425,7 @@ impl BlockLayer {
         }
         // Two requests may have become one, which frees a slot.
         self.wake_waiters();
-        if bio.flags.contains(Flags::UNPLUG) {
+        if self.direct || bio.flags.contains(Flags::UNPLUG) {
             // The driver is called within the submission: what comes next finds nothing to merge with.
             self.pump(now);
         }
