@@ -6,7 +6,7 @@ use fairlift_core::elevator::Descriptor;
 use fairlift_core::tunable::Tunable;
 use fairlift_sim::device::{DeviceSpec, PRESETS, WORDS, Word};
 use fairlift_sim::kernel::controller::KINDS;
-use fairlift_sim::kernel::version::{DEFAULT, VERSIONS};
+use fairlift_sim::kernel::version::{DEFAULT, TODAY, VERSIONS};
 use fairlift_sim::scheduler::names::{self, Era, Name};
 use fairlift_sim::scheduler::{default_of, host, range_of};
 
@@ -100,6 +100,9 @@ fn scheduler(text: &str) -> Result<String, Failure> {
         None if found.profiles.is_empty() => out.push_str(&profile_block(found, "")),
         None => found.profiles.iter().for_each(|profile| out.push_str(&profile_block(found, profile))),
     }
+    for (setting, value) in word.preset() {
+        let _ = writeln!(out, "\n{} sets {setting}={value}.", word.word);
+    }
     out.push_str("\nOf the host around it, with every scheduler:\n\n");
     out.push_str(&tunables(host::tunables()));
     Ok(out)
@@ -158,7 +161,11 @@ pub fn kernels() -> String {
             format!("{block}; {tick}; elevators default to profile {}; {writers}; {cpu}", rules.profile);
         wrapped(&facts, WIDTH - 2).iter().for_each(|line| out.push_str(&format!("  {line}\n")));
     }
-    let _ = writeln!(out, "\nThe default is {}.", DEFAULT.version);
+    let _ = writeln!(
+        out,
+        "\nA scenario, and a trace to replay, have {} if nothing is said, a job or program {}.",
+        DEFAULT.version, TODAY.version
+    );
     out.push_str("The CPU costs are stated constants of this lab, not measurements.\n");
     out
 }

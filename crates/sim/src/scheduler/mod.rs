@@ -185,7 +185,7 @@ impl SchedulerSpec {
 
     /// What it costs the processor.
     pub fn cost(&self) -> Cost {
-        let measured = self.name.map_or(Cost::default(), |name| name.cost);
+        let measured = self.name.map_or(Cost::default(), Name::cost);
         let set = self.host.scheduler_cpu_ns();
         Cost { per_bio_ns: set.unwrap_or(measured.per_bio_ns), ..measured }
     }
@@ -203,7 +203,9 @@ impl SchedulerSpec {
     /// Build it for a kernel whose elevators default to `profile`.
     pub fn build(&self, config: &Config, profile: &str) -> AnyElevator {
         let mut built = (self.descriptor.build)(config, self.profile(profile));
-        for (name, value) in self.name.map_or(&[][..], |name| name.preset) {
+        // A profile that is asked for comes as it is.
+        let preset = self.name.filter(|_| self.profile.is_none()).map_or(&[][..], Name::preset);
+        for (name, value) in preset {
             let _ = elevator::set(&mut *built, name, value);
         }
         for (name, value) in &self.settings {

@@ -57,9 +57,9 @@ pub struct Name {
     elevator: &'static str,
     /// The elevator's profile, if it does not go by the kernel, and settings that differ from the profile's.
     profile: Option<&'static str>,
-    pub(super) preset: &'static [(&'static str, &'static str)],
+    preset: &'static [(&'static str, &'static str)],
     /// What it costs the processor.
-    pub(super) cost: Cost,
+    cost: Cost,
     /// What is nearest in the other era, and why.
     nearest: &'static str,
     why: &'static str,
@@ -91,6 +91,16 @@ impl Name {
     /// The elevator's profile, if it does not go by the kernel.
     pub fn profile(&self) -> Option<&'static str> {
         self.profile
+    }
+
+    /// Settings that differ from the profile's, by name.
+    pub fn preset(&self) -> &'static [(&'static str, &'static str)] {
+        self.preset
+    }
+
+    /// What it costs the processor.
+    pub fn cost(&self) -> Cost {
+        self.cost
     }
 
     /// The elevator that decides.

@@ -131,3 +131,25 @@ fn many_waiters_beside_a_deep_job_share_what_it_leaves() {
     let (least, most) = (ios.iter().min().unwrap(), ios.iter().max().unwrap());
     assert!(*least * 2 > *most, "{ios:?}");
 }
+
+/// The schedulers of today: kyber wakes waiters in batches of an eighth of its 75 % of the tags, none of its tags, and they are
+/// asked for a batch before anybody is woken; mq-deadline one by one, and it goes furthest in reordering.
+#[test]
+fn under_todays_schedulers_too() {
+    let presets = ["flash-kd", "null"].map(|name| DeviceSpec::load(name).unwrap());
+    for device in
+        presets.iter().chain(&[null_of(1, 2000), null_of(8, 100), null_of(32, 1000), null_of(128, 4000)])
+    {
+        for scheduler in ["none", "mq-deadline", "kyber"] {
+            for (one, deep) in LOADS {
+                let (ios, all, tags) = beside_twice_the_tags(device, scheduler, one, deep);
+                let patience = tags + 8;
+                assert!(
+                    3 * (ios + 1) * (patience + 1) >= all,
+                    "{} {scheduler}: {one} beside {deep}: {ios} of {all}, {tags} tags",
+                    device.name()
+                );
+            }
+        }
+    }
+}
