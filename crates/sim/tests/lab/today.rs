@@ -32,10 +32,10 @@ fn a_scheduler_costs_the_job_processor_time() {
 /// Eight jobs have a processor each, but mq-deadline one lock: 1 / 0.49 us is the most it lets through. kyber has none.
 #[test]
 fn a_lock_is_the_limit_of_many_jobs() {
-    let text = DEEP.replace("iodepth=32", "iodepth=32\nnumjobs=8");
+    let text = DEEP.replace("iodepth=32", "iodepth=32\nnumjobs=8").replace("runtime=1", "runtime=50ms");
     let of = |scheduler| iops(&today(&text, scheduler).on_latency(10_000).run());
     let (none, locked, kyber) = (of("none"), of("mq-deadline"), of("kyber"));
-    assert!((locked / (1e9 / 490.0) - 1.0).abs() < 0.01, "{locked}");
+    assert!((locked / (1e9 / 490.0) - 1.0).abs() < 0.02, "{locked}");
     assert!(none > 1.5 * locked && kyber > 1.4 * locked, "{none} {kyber} {locked}");
     let free = of("mq-deadline:scheduler_cpu_ns=0");
     assert!((free / none - 1.0).abs() < 0.05, "{free} {none}");
@@ -53,16 +53,12 @@ fn processor_time_can_be_set() {
 #[test]
 fn tags_by_scheduler_and_setting() {
     let text = DEEP.replace("iodepth=32", "iodepth=512");
-    let most = |scheduler: &str| {
-        let run = today(&text, scheduler).on_latency(50 * MS).run();
-        // By Little's law: each I/O takes 50 ms.
-        (iops(&run) * 0.05).round()
-    };
-    assert_eq!(most("none"), 512.0, "1024 tags");
-    assert_eq!(most("none:nr_requests=64"), 64.0);
-    assert_eq!(most("mq-deadline"), 256.0);
-    assert_eq!(most("mq-deadline:nr_requests=400"), 400.0);
-    assert_eq!(most("kyber:nr_requests=2"), 4.0, "the kernel's least");
+    let most = |scheduler: &str| today(&text, scheduler).on_latency(50 * MS).run_logged().log.in_flight_max;
+    assert_eq!(most("none"), 512, "of 1024 tags");
+    assert_eq!(most("none:nr_requests=64"), 64);
+    assert_eq!(most("mq-deadline"), 256);
+    assert_eq!(most("mq-deadline:nr_requests=400"), 400);
+    assert_eq!(most("kyber:nr_requests=2"), 4, "the kernel's least");
 }
 
 #[test]
@@ -129,7 +125,10 @@ fn mq_deadline_serves_classes_strictly() {
         let run = today(text, scheduler).run_on_depth_1();
         job(&run, "be").iops() / iops(&run)
     };
-    assert!(part("mq-deadline") < 0.01, "{}", part("mq-deadline"));
-    assert!(part("mq-deadline:prio_aging_expire=0") > 0.4, "age counts at once");
+    let strict = part("mq-deadline:nr_requests=64");
+    assert!(strict < 0.01, "{strict}");
+    assert!(part("mq-deadline:nr_requests=64:prio_aging_expire=0") > 0.4, "age counts at once");
+    // Who waits for one of two tags has no class yet: that line is not the scheduler's.
+    assert!((0.45..0.55).contains(&part("mq-deadline")));
     assert!((0.45..0.55).contains(&part("kyber")) && (0.45..0.55).contains(&part("none")));
 }
