@@ -15,9 +15,9 @@ use crate::trace::args::{CaptureArguments, ConvertArguments, InspectArguments, R
     max_term_width = 100,
     after_help = "\
 Examples:
-  fairlift compare job.fio                          a fio job under noop, deadline and cfq
-  fairlift compare -- --name=r --rw=randread --bs=4k --size=1g --direct=1
-  fairlift run -- iozone -s 64 -e -i 0              a program instead of a job
+  fairlift compare job.fio --device nvme            a fio job under today's schedulers
+  fairlift compare --device hdd -- --name=r --rw=randread --bs=4k --size=1g --direct=1
+  fairlift run --device hdd -- iozone -s 64 -e -i 0 a program instead of a job
   fairlift devices sata7200-2009                    what the modelled disk is
   fairlift reproduce                                published measurements beside ours
   fairlift inspect sda                              a blktrace: who, what, where the time went
@@ -290,7 +290,8 @@ pub struct WorkArguments {
     #[arg(last = true, value_name = "FIO OPTIONS|PROGRAM", allow_hyphen_values = true)]
     pub behind: Vec<String>,
 
-    /// Device: a preset (see 'fairlift devices') or a device file [default: sata7200-2009]
+    /// Device: a kind (nvme, sata-ssd, hdd, cloud), a preset (see 'fairlift devices') or a device file [default: a
+    /// scenario's own; with a 2.6 kernel sata7200-2009; else it has to be named]
     #[arg(short, long, value_name = "NAME|FILE")]
     pub device: Option<String>,
 
@@ -307,7 +308,7 @@ pub struct WorkArguments {
     #[arg(long, value_name = "TIME")]
     pub runtime: Option<String>,
 
-    /// Kernel version (see 'fairlift kernels') [default: 2.6.31]
+    /// Kernel version (see 'fairlift kernels') [default: a scenario's own, else 6.12]
     #[arg(long, value_name = "VERSION")]
     pub kernel: Option<String>,
 
@@ -373,15 +374,15 @@ pub struct ResultArguments {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  fairlift compare readers.fio
-  fairlift compare readers.fio --device fc15k --scheduler deadline,cfq,cfq:slice_idle=0
-  fairlift compare readers.fio --scheduler cfq@2.6.31,cfq@2.6.34 --runtime 60
-  fairlift compare -- --name=r --rw=randread --bs=4k --size=1g --direct=1 --numjobs=4
-  fairlift compare guests.fio --set group./vm1.weight=1000 --scheduler deadline,deadline:groups=0
+  fairlift compare readers.fio --device nvme
+  fairlift compare readers.fio --device hdd --scheduler none,mq-deadline,mq-deadline:fifo_batch=1
+  fairlift compare readers.fio --kernel 2.6.31 --scheduler cfq@2.6.31,cfq@2.6.34 --runtime 60
+  fairlift compare --device cloud -- --name=r --rw=randread --bs=4k --size=1g --direct=1 --numjobs=4
+  fairlift compare guests.fio --device hdd --set group./vm1.weight=1000 --scheduler mq-deadline,fl-deadline
   fairlift compare --kernel 2.6.34 -- fs_mark -S 1 -D 100 -N 1000 -s 65536 -t 1 -w 4096
-  fairlift compare readers.fio -- 'fsync-tester -n 20' 'while :; do dd if=/dev/zero of=big bs=8M count=64; sync; rm big; done'
+  fairlift compare readers.fio --device hdd -- 'fsync-tester -n 20' 'while :; do dd if=/dev/zero of=big bs=8M count=64; sync; rm big; done'
   fairlift compare experiments/demo-readers.toml --output-format json --output demo.json
-  fairlift compare readers.fio --report readers.html         a page with figures
+  fairlift compare readers.fio --device nvme --report readers.html         a page with figures
 
 Behind '--': words that begin with a '-' are fio's options; a first word without a blank starts one program, word by word; else
 each word is a whole command line. One that ends in '&' or never ends is stopped when all others have ended.
@@ -399,7 +400,7 @@ pub struct CompareArguments {
         value_name = "A,B,C",
         value_delimiter = ',',
         help = "\
-Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]...[+CONTROLLER] each [default: noop,deadline,cfq]"
+Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]...[+CONTROLLER] each [default: a scenario's own, else the kernel's]"
     )]
     pub scheduler: Vec<String>,
 
@@ -412,8 +413,8 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]...[+CONTROLLER] each [default: noop,d
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  fairlift run readers.fio --scheduler deadline
-  fairlift run readers.fio --scheduler cfq:slice_idle=0 --output-format json   fio's JSON, as fio writes it
+  fairlift run readers.fio --device nvme --scheduler none
+  fairlift run readers.fio --device hdd --scheduler mq-deadline:fifo_batch=1 --output-format json   fio's JSON
   fairlift run --device san-nvram --kernel 2.6.34 -- fs_mark -S 1 -D 100 -N 1000 -s 65536 -t 1 -w 4096
   fairlift run --device flash-kd -- --name=w --rw=randwrite --bs=4k --size=1g --direct=1 --iodepth=32 --ioengine=libaio")]
 pub struct RunArguments {
@@ -426,11 +427,10 @@ pub struct RunArguments {
         short,
         long,
         value_name = "SCHEDULER",
-        default_value = "cfq",
         help = "\
-The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]..."
+The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]... [default: the kernel's, mq-deadline of 6.12, cfq of 2.6]"
     )]
-    pub scheduler: String,
+    pub scheduler: Option<String>,
 
     /// Where results go.
     #[command(flatten)]

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use fairlift_core::elevator::{Descriptor, ELEVATORS};
+use fairlift_core::elevator::Descriptor;
 use fairlift_core::tunable::Tunable;
-use fairlift_sim::device::{DeviceSpec, PRESETS};
+use fairlift_sim::device::{DeviceSpec, PRESETS, WORDS, Word};
 use fairlift_sim::kernel::controller::KINDS;
-use fairlift_sim::kernel::version::{DEFAULT, VERSIONS};
-use fairlift_sim::scheduler::{default_of, find_elevator, host, range_of};
+use fairlift_sim::kernel::version::{DEFAULT, TODAY, VERSIONS};
+use fairlift_sim::scheduler::names::{self, Era, Name};
+use fairlift_sim::scheduler::{default_of, host, range_of};
 
 use crate::error::Failure;
 use crate::grid::{WIDTH, length, padded, wrapped};
@@ -26,6 +27,9 @@ pub fn devices(name: Option<&str>) -> Result<String, Failure> {
         rows.push(vec![preset.name.to_owned(), spec.model().to_owned(), size, preset.description.to_owned()]);
     }
     let mut out = columns(&["device", "model", "size", ""], &rows);
+    out.push_str("\nWords that stand for one of them:\n\n");
+    let row = |word: &Word| [word.word, word.preset, word.note].map(str::to_owned).to_vec();
+    out.push_str(&columns(&["word", "device", ""], &WORDS.iter().map(row).collect::<Vec<_>>()));
     out.push_str(
         "\n'fairlift devices NAME' shows every parameter of one. A file of your own can be based on it.\n",
     );
@@ -37,21 +41,35 @@ pub fn schedulers(name: Option<&str>) -> Result<String, Failure> {
     if let Some(name) = name {
         return scheduler(name);
     }
-    let rows: Vec<Vec<String>> = ELEVATORS
-        .iter()
-        .map(|d| {
-            let profiles = if d.profiles.is_empty() { "-".to_owned() } else { d.profiles.join(", ") };
-            let tunables = (d.tunables)("").len().to_string();
-            vec![d.name.to_owned(), profiles, tunables, d.about.to_owned()]
-        })
-        .collect();
-    let mut out = columns(&["scheduler", "profiles", "tunables", ""], &rows);
-    out.push_str("\n'fairlift schedulers NAME' shows the tunables of one.\n");
+    let mut out = String::new();
+    for (era, kernels) in [(Era::BlkMq, "Linux 6.12"), (Era::TwoSix, "Linux 2.6")] {
+        let rows: Vec<Vec<String>> =
+            names::of_era(era).filter_map(|name| Some(row(name, name.descriptor()?))).collect();
+        let _ = writeln!(out, "{kernels}:\n");
+        out.push_str(&columns(&["scheduler", "profiles", "tunables", ""], &rows));
+        out.push('\n');
+    }
+    out.push_str("'fairlift schedulers NAME' shows the tunables of one.\n");
     out.push_str(
         "\nControllers above the queue, after a plus (cfq:groups=0+dm-ioband:policy=weight-iosize):\n\n",
     );
     out.push_str(&controllers());
     Ok(out)
+}
+
+/// A scheduler's row.
+fn row(name: &Name, elevator: &Descriptor) -> Vec<String> {
+    let profiles = match name.profile() {
+        Some(profile) => profile.to_owned(),
+        None if elevator.profiles.is_empty() => "-".to_owned(),
+        None => elevator.profiles.join(", "),
+    };
+    let tunables = (elevator.tunables)(name.profile().unwrap_or_default()).len().to_string();
+    let about = match elevator.name == name.word {
+        true => elevator.about.to_owned(),
+        false => format!("this project's {}, by its module: with groups", elevator.name),
+    };
+    vec![name.word.to_owned(), profiles, tunables, about]
 }
 
 /// The controllers with their settings, a row each.
@@ -69,18 +87,21 @@ fn controllers() -> String {
 
 fn scheduler(text: &str) -> Result<String, Failure> {
     let (name, profile) = text.split_once('@').map_or((text, None), |(name, profile)| (name, Some(profile)));
-    let found = find_elevator(name).map_err(|e| Failure::of_scheduler(&e, ""))?;
+    let word = names::find(name).map_err(|e| Failure::of_scheduler(&e, ""))?;
+    let found = word.descriptor().ok_or_else(|| Failure::internal(format!("no elevator for {name}")))?;
     if let Some(profile) = profile {
         // Says what is wrong with a profile there is not.
         fairlift_sim::scheduler::SchedulerSpec::parse(text, "").map_err(|e| Failure::of_scheduler(&e, ""))?;
-        return Ok(format!("{}: {}\n{}", found.name, found.about, profile_block(found, profile)));
+        return Ok(format!("{}: {}\n{}", word.word, found.about, profile_block(found, profile)));
     }
-    let mut out = format!("{}: {}\n", found.name, found.about);
-    if found.profiles.is_empty() {
-        out.push_str(&profile_block(found, ""));
+    let mut out = format!("{}: {}\n", word.word, found.about);
+    match word.profile() {
+        Some(profile) => out.push_str(&profile_block(found, profile)),
+        None if found.profiles.is_empty() => out.push_str(&profile_block(found, "")),
+        None => found.profiles.iter().for_each(|profile| out.push_str(&profile_block(found, profile))),
     }
-    for profile in found.profiles {
-        out.push_str(&profile_block(found, profile));
+    for (setting, value) in word.preset() {
+        let _ = writeln!(out, "\n{} sets {setting}={value}.", word.word);
     }
     out.push_str("\nOf the host around it, with every scheduler:\n\n");
     out.push_str(&tunables(host::tunables()));
@@ -140,7 +161,11 @@ pub fn kernels() -> String {
             format!("{block}; {tick}; elevators default to profile {}; {writers}; {cpu}", rules.profile);
         wrapped(&facts, WIDTH - 2).iter().for_each(|line| out.push_str(&format!("  {line}\n")));
     }
-    let _ = writeln!(out, "\nThe default is {}.", DEFAULT.version);
+    let _ = writeln!(
+        out,
+        "\nA scenario, and a trace to replay, have {} if nothing is said, a job or program {}.",
+        DEFAULT.version, TODAY.version
+    );
     out.push_str("The CPU costs are stated constants of this lab, not measurements.\n");
     out
 }

@@ -135,6 +135,7 @@ impl Failure {
             LabError::Setup(error) => Failure::new(error.to_string())
                 .at(place)
                 .help("make the files smaller (size=, filesize=, numjobs=) or take a larger device"),
+            LabError::Setting(_) => Failure::new(failure.error.to_string()).at(place),
             LabError::NoJobs => Failure::new(failure.error.to_string()).at(place),
             LabError::Program { .. } => Failure::new(failure.error.to_string()).at(place),
             LabError::TooLong => {

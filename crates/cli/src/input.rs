@@ -5,24 +5,33 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use fairlift_fio::{MAX_BYTES, ParseOptions, Parsed, Source, parse, parse_command_line};
-use fairlift_sim::device::DeviceSpec;
+use fairlift_sim::device::{DeviceSpec, WORDS, word};
 use fairlift_sim::group::{GroupTree, KEYS};
 use fairlift_sim::kernel::{Filesystem, Memory, Rules, version};
 use fairlift_sim::scenario::{self, Case, Scenario};
-use fairlift_sim::scheduler::{SchedulerSpec, find_elevator, nearest};
+use fairlift_sim::scheduler::names::{self, Era, Name};
+use fairlift_sim::scheduler::{SchedulerSpec, nearest};
 
 use crate::args::WorkArguments;
-use crate::error::{Failure, warn_of_jobs};
+use crate::error::{Failure, note, warn_of_jobs};
 use crate::output::reason;
 use crate::programs::{self, Behind};
 
 const DEVICE: &str = "sata7200-2009";
-const SCHEDULERS: [&str; 3] = ["noop", "deadline", "cfq"];
 /// Longest runtime, microseconds: a day.
 const RUNTIME_US_MAX: u64 = 86_400_000_000;
 
-/// What is to be run, checked, with its warnings printed. `schedulers` empty: the scenario's own, or all.
-pub fn scenario(work: &WorkArguments, schedulers: &[String]) -> Result<Scenario, Failure> {
+/// How many schedulers to run it under when nobody says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Columns {
+    /// The scenario's own, or all that the kernel has.
+    All,
+    /// The kernel's default.
+    One,
+}
+
+/// What is to be run, checked, with its warnings printed, under `schedulers`; if there are none, `columns` says under which.
+pub fn scenario(work: &WorkArguments, schedulers: &[String], columns: Columns) -> Result<Scenario, Failure> {
     let behind = Behind::of(&work.behind);
     let mut scenario = match (&work.jobs[..], &behind) {
         ([], Behind::Nothing) => {
@@ -45,11 +54,16 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String]) -> Result<Scenario,
     }
     let programs_added = matches!(behind, Behind::Programs(_));
     programs::mount(&mut scenario, work.filesystem.as_deref(), work.mount.as_deref(), programs_added)?;
-    if let Some(name) = &work.device {
-        scenario.device = device(name)?;
+    let is_scenario = matches!(&work.jobs[..], [file] if file.ends_with(".toml"));
+    match &work.kernel {
+        Some(name) => scenario.rules = kernel(name)?.clone(),
+        None if !is_scenario => scenario.rules = version::TODAY.clone(),
+        None => {}
     }
-    if let Some(name) = &work.kernel {
-        scenario.rules = kernel(name)?.clone();
+    match &work.device {
+        Some(name) => scenario.device = device(name)?,
+        None if !is_scenario && scenario.rules.blk_mq => return Err(no_device()),
+        None => {}
     }
     scenario.seed = work.seed.unwrap_or(scenario.seed);
     scenario.fresh_files |= work.fresh_files;
@@ -57,15 +71,34 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String]) -> Result<Scenario,
     if let Some(text) = &work.runtime {
         scenario.runtime_ns = Some(runtime_us(text)? * 1000);
     }
-    choose(&mut scenario, schedulers)?;
+    match columns {
+        Columns::One if schedulers.is_empty() => {
+            let default = if scenario.rules.blk_mq { "mq-deadline" } else { "cfq" };
+            choose(&mut scenario, &[default.to_owned()])?;
+        }
+        _ => choose(&mut scenario, schedulers)?,
+    }
     for setting in &work.set {
         set(&mut scenario, setting)?;
     }
     Ok(scenario)
 }
 
+/// There is no typical drive of today: which one decides the answer.
+fn no_device() -> Failure {
+    let words: Vec<&str> = WORDS.iter().map(|word| word.word).collect();
+    Failure::new("no device is named, and the answer depends on it")
+        .help(format!("choose a kind: --device {}", words.join(" | ")))
+        .help(
+            "or a preset of 'fairlift devices', or a device file ('fairlift calibrate' makes one of a drive)",
+        )
+}
+
 /// The device called `name`, or described in the file of that name.
 pub fn device(name: &str) -> Result<DeviceSpec, Failure> {
+    if let Some(word) = word(name).filter(|word| !word.note.is_empty()) {
+        note(&format!("--device {name} is {}: {}", word.preset, word.note));
+    }
     DeviceSpec::load(name).map_err(|e| Failure::new(e.message.clone()).at(device_place(&e)))
 }
 
@@ -229,16 +262,15 @@ fn runtime_us(text: &str) -> Result<u64, Failure> {
 
 /// Put the schedulers asked for into the scenario; those it has are read again for the kernel it now has.
 pub fn choose(scenario: &mut Scenario, asked: &[String]) -> Result<(), Failure> {
-    let profile = scenario.rules.profile;
     let texts: Vec<String> = match (asked, &scenario.schedulers[..]) {
-        ([], []) => SCHEDULERS.iter().map(ToString::to_string).collect(),
+        ([], []) => defaults(&scenario.rules),
         ([], own) => own.iter().map(ToString::to_string).collect(),
         (asked, _) => asked.to_vec(),
     };
     scenario.schedulers.clear();
     for text in &texts {
-        let spec =
-            SchedulerSpec::parse(text, profile).map_err(|e| Failure::of_scheduler(&e, "--scheduler"))?;
+        let spec = SchedulerSpec::parse_for(text, &scenario.rules)
+            .map_err(|e| Failure::of_scheduler(&e, "--scheduler"))?;
         if scenario.schedulers.contains(&spec) {
             return Err(Failure::new(format!("scheduler '{spec}' is given twice"))
                 .at("--scheduler")
@@ -247,6 +279,12 @@ pub fn choose(scenario: &mut Scenario, asked: &[String]) -> Result<(), Failure> 
         scenario.schedulers.push(spec);
     }
     Ok(())
+}
+
+/// What is compared when nobody says: what the kernel itself has.
+fn defaults(rules: &Rules) -> Vec<String> {
+    let own = |name: &&Name| !name.word.starts_with("fl-") && name.word != "anticipatory";
+    names::of_era(Era::of(rules)).filter(own).map(|name| name.word.to_owned()).collect()
 }
 
 /// How settings of groups begin.
@@ -263,16 +301,16 @@ pub fn set(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
         return Err(fail(format!("'{setting}' is not a setting"))
             .help("allowed: SCHEDULER.TUNABLE=VALUE, such as cfq.slice_idle=0, or group.PATH.weight=VALUE"));
     };
-    let elevator = find_elevator(name.trim()).map_err(|e| Failure::of_scheduler(&e, "--set"))?;
+    let asked = names::find(name.trim()).map_err(|e| Failure::of_scheduler(&e, "--set"))?;
     let profile = scenario.rules.profile;
     let mut found = false;
-    for spec in scenario.schedulers.iter_mut().filter(|s| s.name() == elevator.name) {
+    for spec in scenario.schedulers.iter_mut().filter(|s| s.name() == asked.word) {
         spec.set(tunable.trim(), value.trim(), profile).map_err(|e| Failure::of_scheduler(&e, "--set"))?;
         found = true;
     }
     if !found {
         let columns: Vec<_> = scenario.schedulers.iter().map(ToString::to_string).collect();
-        return Err(fail(format!("'{setting}' changes nothing: no column is {}", elevator.name))
+        return Err(fail(format!("'{setting}' changes nothing: no column is {}", asked.word))
             .help(format!("the columns are {}", columns.join(", "))));
     }
     Ok(())

@@ -32,6 +32,7 @@ use args::{Arguments, Command, CompareArguments, DevicesAction, Format, RunArgum
 use error::Failure;
 use fairlift_sim::result::RunResult;
 use fairlift_sim::scenario::{Scenario, run_all_recorded};
+use input::Columns;
 use output::Output;
 use progress::Bar;
 use view::View;
@@ -79,7 +80,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let output = Output::open(arguments.results.output.as_deref())?;
     let view = View::open(&arguments.results.view)?;
-    let mut scenario = input::scenario(&arguments.work, &arguments.scheduler)?;
+    let mut scenario = input::scenario(&arguments.work, &arguments.scheduler, Columns::All)?;
     view.prepare(&mut scenario);
     let mut runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
     view.write(&scenario, &mut runs, arguments.work.explain)?;
@@ -93,12 +94,13 @@ fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
 
 fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
     let output = Output::open(arguments.results.output.as_deref())?;
-    if arguments.scheduler.contains(',') {
+    if arguments.scheduler.as_ref().is_some_and(|text| text.contains(',')) {
         return Err(Failure::new("'run' takes one scheduler")
             .at("--scheduler")
             .help("'fairlift compare' puts several side by side"));
     }
-    let mut scenario = input::scenario(&arguments.work, std::slice::from_ref(&arguments.scheduler))?;
+    let asked = arguments.scheduler.as_ref().map(std::slice::from_ref).unwrap_or_default();
+    let mut scenario = input::scenario(&arguments.work, asked, Columns::One)?;
     if arguments.results.output_format == Format::Json && scenario.cases.len() > 1 {
         let remedy = "fairlift compare --output-format json lists every case";
         return Err(Failure::new("a scenario of several cases does not fit into one fio report").help(remedy));

@@ -15,7 +15,7 @@ fn measured(folder: &Folder, device: &str, size: &str, seconds: u32, write: bool
     let reading = series.split("\n[write-sequential]").next().unwrap();
     let series = if write { &series } else { reading };
     std::fs::write(folder.path().join("series.fio"), series).unwrap();
-    let run = format!("run series.fio --device {device} --scheduler noop --kernel 6.12 --output-format json");
+    let run = format!("run series.fio --device {device} --scheduler none --kernel 6.12 --output-format json");
     std::fs::write(folder.path().join("report.json"), folder.run(&run).ok()).unwrap();
 }
 
@@ -85,7 +85,7 @@ fn jobs_that_are_not_of_the_series_are_predicted() {
     measured(&folder, "sata7200-2009", "900G", 5, false);
     let job = "[other]\nfilename=t\nsize=100g\nrw=randread\nbs=128k\ndirect=1\nioengine=libaio\niodepth=6\ntime_based\nruntime=5\n";
     let folder = folder.with("other.fio", job);
-    let run = "run other.fio --device sata7200-2009 --scheduler noop --kernel 6.12 --output-format json";
+    let run = "run other.fio --device sata7200-2009 --scheduler none --kernel 6.12 --output-format json";
     let folder_report = folder.run(run).ok();
     let folder = folder.with("other.json", folder_report);
     let json = folder.run("calibrate --from report.json --from other.json --output-format json").ok();

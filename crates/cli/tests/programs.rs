@@ -24,7 +24,7 @@ fn a_program_alone_has_its_own_columns() {
 #[test]
 fn programs_beside_jobs_have_a_paragraph_each() {
     let table = with_programs(
-        "compare small.fio --device flash-kd",
+        "compare --kernel 2.6.31 small.fio --device flash-kd",
         &[
             "tiotest -t 2 -f 1 -r 4",
             "iozone -s 64 -e",
@@ -36,22 +36,24 @@ fn programs_beside_jobs_have_a_paragraph_each() {
 
 #[test]
 fn a_program_word_by_word_is_the_same_as_in_quotes() {
-    let device = "compare --device flash-kd --output-format csv";
+    let device = "compare --kernel 2.6.31 --device flash-kd --output-format csv";
     let words: Vec<&str> = MARK.split(' ').collect();
     assert_eq!(with_programs(device, &words).ok(), with_programs(device, &[MARK]).ok());
 }
 
 #[test]
 fn options_of_fio_behind_the_dashes_stay_options_of_fio() {
-    let table =
-        with_programs("compare --device null", &["--name=r", "--rw=randread", "--size=1m", "--direct=1"]);
+    let table = with_programs(
+        "compare --kernel 2.6.31 --device null",
+        &["--name=r", "--rw=randread", "--size=1m", "--direct=1"],
+    );
     assert!(table.ok().contains("r (1 process: randread of 4 KiB, direct, depth 1)"));
 }
 
 #[test]
 fn the_report_shows_what_the_program_prints() {
     let report = with_programs(
-        "run --device flash-kd --scheduler noop",
+        "run --kernel 2.6.31 --device flash-kd --scheduler noop",
         &["iozone -s 64 -e -f F -i 0", "dd if=/dev/zero of=x bs=1M count=2"],
     );
     assert_snapshot!(report.ok());
@@ -59,8 +61,11 @@ fn the_report_shows_what_the_program_prints() {
 
 #[test]
 fn json_has_figures_and_text_beside_fios_report() {
-    let json =
-        with_programs("compare small.fio --device null --scheduler noop --output-format json", &[MARK]).ok();
+    let json = with_programs(
+        "compare --kernel 2.6.31 small.fio --device null --scheduler noop --output-format json",
+        &[MARK],
+    )
+    .ok();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let program = &json["runs"][0]["programs"][0];
     assert_eq!(program["name"], "fs_mark");
@@ -69,8 +74,11 @@ fn json_has_figures_and_text_beside_fios_report() {
     assert_eq!(program["figures"][4]["value"], 16.0);
     assert!(program["text"].as_str().unwrap().contains("FSUse%"));
     assert_eq!(json["runs"][0]["fio"]["jobs"].as_array().unwrap().len(), 3);
-    let fio =
-        with_programs("run small.fio --device null --scheduler noop --output-format json", &[MARK]).ok();
+    let fio = with_programs(
+        "run --kernel 2.6.31 small.fio --device null --scheduler noop --output-format json",
+        &[MARK],
+    )
+    .ok();
     let fio: serde_json::Value = serde_json::from_str(&fio).unwrap();
     assert_eq!(fio["fairlift"]["programs"][0], *program);
     assert_eq!(fio["jobs"].as_array().unwrap().len(), 3);
@@ -79,13 +87,13 @@ fn json_has_figures_and_text_beside_fios_report() {
 #[test]
 fn csv_has_a_row_per_figure() {
     let csv = with_programs(
-        "compare small.fio --device null --scheduler noop --output-format csv",
+        "compare --kernel 2.6.31 small.fio --device null --scheduler noop --output-format csv",
         &["sync", "iozone -s 64"],
     );
     let csv = csv.complaint();
     assert!(csv.contains("sync"), "a word without a blank starts one program: {csv}");
     let csv = with_programs(
-        "compare small.fio --device null --scheduler noop --output-format csv",
+        "compare --kernel 2.6.31 small.fio --device null --scheduler noop --output-format csv",
         &["iozone -s 64", "sync"],
     )
     .ok();
@@ -114,8 +122,11 @@ fn programs_join_a_scenario_and_names_stay_apart() {
 #[test]
 fn file_systems_are_chosen_and_have_a_default() {
     let head = |options: &str, program: &str| {
-        let table =
-            with_programs(&format!("compare --device null --scheduler noop {options}"), &[program]).ok();
+        let table = with_programs(
+            &format!("compare --kernel 2.6.31 --device null --scheduler noop {options}"),
+            &[program],
+        )
+        .ok();
         table.lines().nth(1).unwrap().to_owned()
     };
     assert!(head("", MARK).starts_with("device null with ext4,"));
@@ -129,7 +140,8 @@ fn file_systems_are_chosen_and_have_a_default() {
 
 #[test]
 fn a_program_in_the_background_is_stopped_at_the_end() {
-    let report = with_programs("run --device null --scheduler noop", &["sleep 9 &", "sleep 1"]).ok();
+    let report =
+        with_programs("run --kernel 2.6.31 --device null --scheduler noop", &["sleep 9 &", "sleep 1"]).ok();
     assert!(report.contains("$ sleep 9 &\n[sleep: stopped at 1.000 s]"), "{report}");
 }
 
@@ -148,20 +160,21 @@ fn wrong_program_options_are_answered_with_the_right_ones() {
         "sh -c 'sync",
         "dd if=a of=b | cat",
     ];
-    let all: String = wrong.map(|command| with_programs("run", &[command]).complaint()).concat();
+    let all: String =
+        wrong.map(|command| with_programs("run --kernel 2.6.31", &[command]).complaint()).concat();
     assert_snapshot!(all);
 }
 
 #[test]
 fn wrong_combinations() {
     let all = [
-        with_programs("run", &["fsync-tester", "sync; sync"]).complaint(),
-        with_programs("run", &["while :; do sync; done"]).complaint(),
-        with_programs("run", &["sleep 1 &"]).complaint(),
-        with_programs("run --filesystem ext5", &[MARK]).complaint(),
-        with_programs("run --mount data=journal", &[MARK]).complaint(),
-        small().run("run small.fio --mount barrier=0").complaint(),
-        with_programs("run", &[" "]).complaint(),
+        with_programs("run --kernel 2.6.31", &["fsync-tester", "sync; sync"]).complaint(),
+        with_programs("run --kernel 2.6.31", &["while :; do sync; done"]).complaint(),
+        with_programs("run --kernel 2.6.31", &["sleep 1 &"]).complaint(),
+        with_programs("run --kernel 2.6.31 --filesystem ext5", &[MARK]).complaint(),
+        with_programs("run --kernel 2.6.31 --mount data=journal", &[MARK]).complaint(),
+        small().run("run --kernel 2.6.31 small.fio --mount barrier=0").complaint(),
+        with_programs("run --kernel 2.6.31", &[" "]).complaint(),
     ];
     assert_snapshot!(all.concat());
 }
@@ -173,7 +186,8 @@ fn tables_of_programs_fit_the_line() {
         "{MARK} -d /a/folder/whose/name/is/longer/than/most/names/of/folders/one/sees/anywhere/these/days"
     );
     for program in ["tiotest -t 2 -f 1 -r 4", &long, "fsync-tester -n 2", "iozone -s 64"] {
-        let table = with_programs(&format!("compare --scheduler {schedulers}"), &[program]).ok();
+        let table =
+            with_programs(&format!("compare --kernel 2.6.31 --scheduler {schedulers}"), &[program]).ok();
         assert!(table.lines().skip(1).all(|line| line.chars().count() <= 100), "{table}");
     }
 }

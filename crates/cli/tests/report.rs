@@ -27,12 +27,12 @@ fn folder() -> Folder {
 #[test]
 fn the_page_is_one_file_with_tables_figures_settings_and_stories() {
     let folder = folder();
-    folder.run("compare mix.fio --scheduler deadline,cfq --seed 7 --report page.html").ok();
+    folder.run("compare --kernel 2.6.31 mix.fio --scheduler deadline,cfq --seed 7 --report page.html").ok();
     let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
     assert_eq!(folder.names(), ["mix.fio", "page.html"], "nothing else is left");
     for wanted in [
         "<dt>Seed</dt><dd>7</dd>",
-        "fairlift compare mix.fio --scheduler deadline,cfq --seed 7 --report page.html",
+        "fairlift compare --kernel 2.6.31 mix.fio --scheduler deadline,cfq --seed 7 --report page.html",
         "<caption>stream, reads</caption>",
         "<strong>Latency: points</strong>",
         "<strong>Bandwidth: stream</strong>",
@@ -67,7 +67,9 @@ cgroup=vms/light
 #[test]
 fn groups_have_their_share_beside_what_is_due_to_their_weight() {
     let folder = Folder::new().with("groups.fio", GROUPS);
-    folder.run("compare groups.fio --scheduler cfq,noop --report page.html --plots figures").ok();
+    folder
+        .run("compare --kernel 2.6.31 groups.fio --scheduler cfq,noop --report page.html --plots figures")
+        .ok();
     let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
     for wanted in [
         "<strong>Share of device time: group /vms/heavy</strong>",
@@ -78,9 +80,11 @@ fn groups_have_their_share_beside_what_is_due_to_their_weight() {
         assert!(page.contains(wanted), "the page has no '{wanted}'");
     }
     assert!(folder.path().join("figures/share-group-vms_heavy.svg").is_file());
-    folder.run("compare groups.fio --scheduler cfq --output-format json --output plain.json").ok();
     folder
-        .run("compare groups.fio --scheduler cfq --output-format json --output told.json --report page.html")
+        .run("compare --kernel 2.6.31 groups.fio --scheduler cfq --output-format json --output plain.json")
+        .ok();
+    folder
+        .run("compare --kernel 2.6.31 groups.fio --scheduler cfq --output-format json --output told.json --report page.html")
         .ok();
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     assert_eq!(read("plain.json"), read("told.json"), "recording changes nothing");
@@ -90,7 +94,7 @@ fn groups_have_their_share_beside_what_is_due_to_their_weight() {
 fn the_same_seed_gives_the_same_page() {
     let page = || {
         let folder = folder();
-        folder.run("run mix.fio --report page.html").ok();
+        folder.run("run --kernel 2.6.31 mix.fio --report page.html").ok();
         fs::read(folder.path().join("page.html")).unwrap()
     };
     assert_eq!(page(), page());
@@ -99,7 +103,11 @@ fn the_same_seed_gives_the_same_page() {
 #[test]
 fn a_page_changes_no_other_output() {
     let folder = folder();
-    for arguments in ["compare mix.fio --output-format json", "compare mix.fio", "run mix.fio"] {
+    for arguments in [
+        "compare --kernel 2.6.31 mix.fio --output-format json",
+        "compare --kernel 2.6.31 mix.fio",
+        "run --kernel 2.6.31 mix.fio",
+    ] {
         let without = folder.run(arguments).ok();
         assert_eq!(folder.run(&format!("{arguments} --report page.html")).ok(), without, "{arguments}");
     }
@@ -108,7 +116,7 @@ fn a_page_changes_no_other_output() {
 #[test]
 fn every_figure_is_a_png_and_an_svg() {
     let folder = folder();
-    folder.run("compare mix.fio --plots figures").ok();
+    folder.run("compare --kernel 2.6.31 mix.fio --plots figures").ok();
     let mut names: Vec<String> = fs::read_dir(folder.path().join("figures"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -140,7 +148,7 @@ fn a_page_that_cannot_be_written_is_said_before_anything_runs() {
         ["--report nowhere/page.html", "--report .", "--plots mix.fio", "--plots mix.fio/figures"]
     {
         let (option, path) = arguments.split_once(' ').unwrap();
-        let answer = folder.run(&format!("compare mix.fio {arguments}"));
+        let answer = folder.run(&format!("compare --kernel 2.6.31 mix.fio {arguments}"));
         assert_eq!(answer.code, 2, "{arguments}");
         assert!(answer.stdout.is_empty(), "{arguments}: {}", answer.stdout);
         assert!(answer.stderr.contains(option) && answer.stderr.contains(path), "{}", answer.stderr);
@@ -151,7 +159,7 @@ fn a_page_that_cannot_be_written_is_said_before_anything_runs() {
 #[test]
 fn a_run_that_fails_leaves_no_page_and_the_old_one_as_it_was() {
     let folder = folder().with("page.html", "old");
-    let answer = folder.run("compare mix.fio --set nonsense=1 --report page.html");
+    let answer = folder.run("compare --kernel 2.6.31 mix.fio --set nonsense=1 --report page.html");
     assert_eq!(answer.code, 2, "{}", answer.stderr);
     assert_eq!(fs::read_to_string(folder.path().join("page.html")).unwrap(), "old");
     assert_eq!(folder.names(), ["mix.fio", "page.html"]);

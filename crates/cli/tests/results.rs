@@ -29,7 +29,9 @@ vars = { N = "2" }
 
 #[test]
 fn table_of_two_jobs() {
-    assert_snapshot!(small().run("compare small.fio --device null --scheduler noop,deadline").ok());
+    assert_snapshot!(
+        small().run("compare --kernel 2.6.31 small.fio --device null --scheduler noop,deadline").ok()
+    );
 }
 
 #[test]
@@ -45,7 +47,7 @@ fn a_table_has_a_block_per_case_and_fits_the_line() {
 #[test]
 fn tables_fit_the_line_on_every_device() {
     for device in ["sata7200-2009", "fc15k", "flash-kd", "cloud-gp3", "san-nvram"] {
-        let table = small().run(&format!("compare small.fio --device {device}")).ok();
+        let table = small().run(&format!("compare --kernel 2.6.31 small.fio --device {device}")).ok();
         assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
         for word in ["sequential (2 processes", "mixed, reads", "mixed, writes", "mixed, fsync", "all jobs"] {
             assert!(table.contains(word), "{device}: no '{word}' in\n{table}");
@@ -55,7 +57,7 @@ fn tables_fit_the_line_on_every_device() {
 
 #[test]
 fn csv_has_a_row_per_direction() {
-    let csv = small().run("compare small.fio --device null --output-format csv").ok();
+    let csv = small().run("compare --kernel 2.6.31 small.fio --device null --output-format csv").ok();
     let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{csv}");
     let wanted = [("sequential", "read"), ("mixed", "read"), ("mixed", "write"), ("mixed", "sync")];
@@ -75,7 +77,7 @@ fn column(rows: &[Vec<&str>], name: &str) -> usize {
 
 #[test]
 fn the_report_reads_like_fios() {
-    let report = small().run("run small.fio --device null --scheduler noop").ok();
+    let report = small().run("run --kernel 2.6.31 small.fio --device null --scheduler noop").ok();
     assert_snapshot!(report);
 }
 
@@ -84,7 +86,7 @@ fn same_seed_same_bytes_whatever_the_threads() {
     let folder = small().with("cases.toml", CASES);
     for job in ["small.fio", "cases.toml", "small.fio --device cloud-gp3 --seed 7"] {
         let answer = |threads: u32| {
-            let arguments = format!("compare {job} --output-format json --threads {threads}");
+            let arguments = format!("compare --kernel 2.6.31 {job} --output-format json --threads {threads}");
             folder.run(&arguments).ok()
         };
         let first = answer(1);
@@ -98,7 +100,8 @@ fn same_seed_same_bytes_whatever_the_threads() {
 fn another_seed_gives_other_times_on_a_device_that_draws_them() {
     let folder = small();
     let answer = |seed: u32| {
-        let arguments = format!("compare small.fio --device cloud-gp3 --output-format csv --seed {seed}");
+        let arguments =
+            format!("compare --kernel 2.6.31 small.fio --device cloud-gp3 --output-format csv --seed {seed}");
         folder.run(&arguments).ok()
     };
     assert_ne!(answer(1).replace(",1,", ",2,"), answer(2).replace(",1,", ",2,"));
@@ -106,7 +109,9 @@ fn another_seed_gives_other_times_on_a_device_that_draws_them() {
 
 #[test]
 fn runtime_ends_every_job() {
-    let csv = small().run("compare small.fio --runtime 2500ms --scheduler noop --output-format csv").ok();
+    let csv = small()
+        .run("compare --kernel 2.6.31 small.fio --runtime 2500ms --scheduler noop --output-format csv")
+        .ok();
     let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     let simulated: f64 = rows[1][column(&rows, "run_simulated_s")].parse().unwrap();
     assert!((2.5..2.8).contains(&simulated), "{simulated}");
@@ -116,25 +121,27 @@ fn runtime_ends_every_job() {
 fn job_files_come_from_standard_input_and_the_command_line() {
     let folder = small();
     let rows = |text: String| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
-    let file = rows(folder.run("compare small.fio --device null").ok());
-    let stdin = rows(folder.run_with_input("compare - --device null", SMALL.as_bytes()).ok());
+    let file = rows(folder.run("compare --kernel 2.6.31 small.fio --device null").ok());
+    let stdin = rows(folder.run_with_input("compare --kernel 2.6.31 - --device null", SMALL.as_bytes()).ok());
     assert_eq!(file, stdin);
-    let table =
-        folder.run("compare --device null -- --name=r --rw=randread --bs=4k --size=1m --direct=1").ok();
+    let table = folder
+        .run("compare --kernel 2.6.31 --device null -- --name=r --rw=randread --bs=4k --size=1m --direct=1")
+        .ok();
     assert!(table.contains("r (1 process: randread of 4 KiB, direct, depth 1)"), "{table}");
 }
 
 #[test]
 fn variables_come_from_the_environment() {
     let folder = Folder::new().with("job.fio", "[r]\nrw=read\nbs=${BS}\nsize=64k\ndirect=1\n");
-    let output = folder.command("compare job.fio --device null").env("BS", "8k").output().unwrap();
+    let output =
+        folder.command("compare --kernel 2.6.31 job.fio --device null").env("BS", "8k").output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("read of 8 KiB"), "{output:?}");
 }
 
 #[test]
 fn settings_reach_their_columns() {
     let table = small()
-        .run("compare small.fio --device null --scheduler noop,cfq,cfq:quantum=8 --set cfq.slice_idle=0")
+        .run("compare --kernel 2.6.31 small.fio --device null --scheduler noop,cfq,cfq:quantum=8 --set cfq.slice_idle=0")
         .ok();
     assert!(
         table.contains("  cfq:slice_idle=0 ") && table.contains("  cfq:quantum=8:slice_idle=0 "),
@@ -145,10 +152,10 @@ fn settings_reach_their_columns() {
 #[test]
 fn a_file_is_written_whole_or_not_at_all() {
     let folder = small().with("out.csv", "before");
-    folder.run("compare small.fio --device null --output-format csv --output new.csv").ok();
-    let direct = folder.run("compare small.fio --device null --output-format csv").ok();
+    folder.run("compare --kernel 2.6.31 small.fio --device null --output-format csv --output new.csv").ok();
+    let direct = folder.run("compare --kernel 2.6.31 small.fio --device null --output-format csv").ok();
     assert_eq!(std::fs::read_to_string(folder.path().join("new.csv")).unwrap(), direct);
-    folder.run("compare small.fio --device nul --output out.csv").complaint();
+    folder.run("compare --kernel 2.6.31 small.fio --device nul --output out.csv").complaint();
     assert_eq!(std::fs::read_to_string(folder.path().join("out.csv")).unwrap(), "before");
     assert_eq!(folder.names(), ["new.csv", "out.csv", "small.fio"], "nothing is left behind");
 }
@@ -158,16 +165,16 @@ fn a_file_is_written_whole_or_not_at_all() {
 fn links_and_devices_are_not_replaced_by_a_file() {
     let folder = small().with("target.csv", "before");
     std::os::unix::fs::symlink("target.csv", folder.path().join("link.csv")).unwrap();
-    folder.run("compare small.fio --device null --output-format csv --output link.csv").ok();
+    folder.run("compare --kernel 2.6.31 small.fio --device null --output-format csv --output link.csv").ok();
     assert!(folder.path().join("link.csv").is_symlink());
     assert!(std::fs::read_to_string(folder.path().join("target.csv")).unwrap().starts_with("case,"));
-    folder.run("compare small.fio --device null --output /dev/null").ok();
+    folder.run("compare --kernel 2.6.31 small.fio --device null --output /dev/null").ok();
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
 
 #[test]
 fn there_are_no_escapes_in_a_pipe_and_no_progress() {
-    let answer = small().run("compare small.fio");
+    let answer = small().run("compare --kernel 2.6.31 small.fio");
     assert_eq!((answer.stderr.as_str(), answer.stdout.contains('\u{1b}')), ("", false));
 }
 
@@ -175,7 +182,7 @@ fn there_are_no_escapes_in_a_pipe_and_no_progress() {
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let folder = small();
-    let mut command = folder.command("compare small.fio --device null --output-format json");
+    let mut command = folder.command("compare --kernel 2.6.31 small.fio --device null --output-format json");
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
@@ -186,7 +193,15 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 #[test]
 fn help_has_examples_everywhere() {
     let folder = Folder::new();
-    for command in ["", "compare", "run", "devices", "schedulers", "kernels", "reproduce"] {
+    for command in [
+        "",
+        "compare --kernel 2.6.31",
+        "run --kernel 2.6.31",
+        "devices",
+        "schedulers",
+        "kernels",
+        "reproduce",
+    ] {
         let help = folder.run(&format!("{command} --help")).ok();
         assert!(help.contains("Example"), "{command}: {help}");
     }
@@ -222,7 +237,7 @@ fn groups() -> Folder {
 
 #[test]
 fn table_of_groups() {
-    let command = "compare groups.fio --scheduler cfq,deadline,deadline:groups=0 --set group./vm2.weight=300";
+    let command = "compare --kernel 2.6.31 groups.fio --scheduler cfq,deadline,deadline:groups=0 --set group./vm2.weight=300";
     let table = groups().run(command).ok();
     assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
     assert_snapshot!(table);
@@ -230,7 +245,7 @@ fn table_of_groups() {
 
 #[test]
 fn programs_for_programs_have_the_groups_too() {
-    let json = groups().run("compare groups.fio --scheduler cfq --output-format json").ok();
+    let json = groups().run("compare --kernel 2.6.31 groups.fio --scheduler cfq --output-format json").ok();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let groups = json["runs"][0]["groups"].as_array().unwrap();
     let paths: Vec<&str> = groups.iter().map(|g| g["path"].as_str().unwrap()).collect();
@@ -246,5 +261,22 @@ fn programs_for_programs_have_the_groups_too() {
 }
 
 fn groups_csv() -> String {
-    groups().run("compare groups.fio --scheduler cfq --output-format csv").ok()
+    groups().run("compare --kernel 2.6.31 groups.fio --scheduler cfq --output-format csv").ok()
+}
+
+/// Without a kernel it is today's with its schedulers, and a word stands for a device.
+#[test]
+fn todays_schedulers_on_a_kind_of_device() {
+    let folder = small();
+    for (word, device) in
+        [("nvme", "flash-kd"), ("sata-ssd", "flash-kd"), ("hdd", "nearline4t"), ("cloud", "cloud-gp3")]
+    {
+        let table = folder.run(&format!("compare small.fio --device {word}")).ok();
+        assert!(table.contains(&format!("device {device}, Linux 6.12")), "{table}");
+        for scheduler in ["none", "mq-deadline", "kyber"] {
+            assert!(table.contains(scheduler), "{scheduler}: {table}");
+        }
+    }
+    let default = folder.run("run small.fio --device nvme --output-format csv").ok();
+    assert!(default.contains("mq-deadline"), "{default}");
 }

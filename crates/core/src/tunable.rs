@@ -11,6 +11,8 @@ pub enum Unit {
     Milliseconds,
     /// Shown in microseconds, stored in nanoseconds.
     Microseconds,
+    /// Nanoseconds, stored as such.
+    Nanoseconds,
     /// A number of requests.
     Requests,
     /// KiB, stored as such.
@@ -66,6 +68,7 @@ impl Unit {
         match self {
             Unit::Milliseconds => "ms",
             Unit::Microseconds => "us",
+            Unit::Nanoseconds => "ns",
             Unit::Requests => "requests",
             Unit::Kibibytes => "KiB",
             Unit::Number | Unit::Switch | Unit::Choice(_) => "",

@@ -1,11 +1,13 @@
 //! The simulated block layer: the core's request queue above a modelled device, and the operations that wait for it.
 
+mod waiters;
+
 use std::collections::VecDeque;
 
 use fairlift_core::collections::Id;
 use fairlift_core::elevator::AnyElevator;
 use fairlift_core::group::limit::{Direction, Rates};
-use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
+use fairlift_core::queue::{QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
 use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, IoPrio, Op, Request, RequestId};
 
@@ -16,6 +18,9 @@ use crate::group::{Cgroup, GroupTree, Meter};
 use crate::kernel::controller::seat::{Entry, Seat, Seated};
 use crate::kernel::controller::{Controller, Ticket};
 use crate::scheduler::host::HostSettings;
+use crate::scheduler::names::Cost;
+pub(crate) use waiters::Place;
+use waiters::Waiters;
 
 /// Who is told when an operation is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,8 +68,8 @@ pub(crate) enum Attempt {
     New,
     /// The controller let it pass, under this ticket if there is a controller.
     Passed(Option<Ticket>),
-    /// It waited for a request slot.
-    ForSlot(Option<Ticket>),
+    /// It waited for a request slot, from this place in line on.
+    ForSlot(Option<Ticket>, Place),
 }
 
 /// What became of it.
@@ -150,9 +155,8 @@ pub struct BlockLayer {
     ops: Vec<Operation>,
     free_ops: Vec<OpId>,
     done: VecDeque<Done>,
-    /// Tasks waiting for a request slot, longest wait first, `[async, sync]`; with one set of tags for both all wait in the
-    /// first list.
-    waiting: [VecDeque<(TaskId, GroupId)>; 2],
+    /// Tasks waiting for a request slot.
+    waiting: Waiters,
     /// Tasks waiting for room among the bios their group's limit holds, longest wait first.
     crowded: VecDeque<TaskId>,
     /// Bios that limits let in and that are not counted yet.
@@ -168,6 +172,11 @@ pub struct BlockLayer {
     groups: Vec<GroupId>,
     /// Counts by group, if the run has some.
     meter: Option<Box<Meter>>,
+    /// Is a request given to the device within its submission (no scheduler)?
+    direct: bool,
+    /// Processor time of the scheduler, and until when its lock is held.
+    cost: Cost,
+    locked_until_ns: u64,
     trace: Option<Vec<TraceEvent>>,
     recorder: Option<Box<Recorder>>,
     /// Since when the busy time is not charged to anybody yet.
@@ -191,7 +200,7 @@ impl BlockLayer {
             ops: Vec::new(),
             free_ops: Vec::new(),
             done: VecDeque::new(),
-            waiting: [VecDeque::new(), VecDeque::new()],
+            waiting: Waiters::new(config.admission),
             crowded: VecDeque::new(),
             entered: Vec::new(),
             seat: None,
@@ -200,6 +209,9 @@ impl BlockLayer {
             task_of: vec![None; contexts],
             groups: vec![GroupId::ROOT],
             meter: None,
+            direct: false,
+            cost: Cost::default(),
+            locked_until_ns: 0,
             trace: None,
             recorder: None,
             charged_until: 0,
@@ -227,6 +239,21 @@ impl BlockLayer {
                 }
             }
         }
+    }
+
+    /// `direct`: requests go straight to the device; `cost`: what the scheduler takes of the processor.
+    pub(crate) fn set_scheduler(&mut self, direct: bool, cost: Cost) {
+        (self.direct, self.cost) = (direct, cost);
+    }
+
+    /// Somebody comes to the scheduler with a bio, and takes its lock as soon as it is free: when the scheduler is done with it.
+    pub(crate) fn enter_scheduler(&mut self, bio: &Bio, now: u64) -> u64 {
+        if bio.op == Op::Flush {
+            return now; // goes around it
+        }
+        let start = if self.cost.locked { now.max(self.locked_until_ns) } else { now };
+        self.locked_until_ns = start + self.cost.per_bio_ns;
+        self.locked_until_ns
     }
 
     /// Counts by group, if the run has some.
@@ -359,14 +386,15 @@ impl BlockLayer {
     pub(crate) fn submit(&mut self, op: OpId, bio: Bio, by: Submitter, attempt: Attempt, now: u64) -> Taken {
         self.dirty = true;
         self.account(now);
-        let (ticket, again) = match attempt {
-            Attempt::ForSlot(ticket) => (ticket, true),
-            Attempt::Passed(ticket) => (ticket, false),
+        let (ticket, place) = match attempt {
+            Attempt::ForSlot(ticket, place) => (ticket, Some(place)),
+            Attempt::Passed(ticket) => (ticket, None),
             Attempt::New => match self.ask_controller(op, bio, by, now) {
-                Ok(ticket) => (ticket, false),
+                Ok(ticket) => (ticket, None),
                 Err(taken) => return taken,
             },
         };
+        let again = place.is_some();
         let bio = self.addressed(bio, op, by.cgroup, ticket);
         let answer = if again { self.queue.resubmit(bio, now) } else { self.queue.submit(bio, now) };
         self.record_bio(answer, op, &bio, by.task, now);
@@ -382,12 +410,11 @@ impl BlockLayer {
                 self.count_merge(&bio);
             }
             Submitted::Full => {
-                let line = self.waiting_line(usize::from(bio.is_sync()));
-                self.waiting[line].push_back((by.task, self.queue.group_of(&bio)));
+                let place = self.waiting.add(by.task, self.queue.group_of(&bio), bio.is_sync(), place);
                 if !again {
                     self.trace_bio(TraceKind::Waits, &bio, by.task, now);
                 }
-                return Taken::Wait(Attempt::ForSlot(ticket));
+                return Taken::Wait(Attempt::ForSlot(ticket, place));
             }
             Submitted::NoRoom => {
                 self.crowded.push_back(by.task);
@@ -398,7 +425,7 @@ impl BlockLayer {
         }
         // Two requests may have become one, which frees a slot.
         self.wake_waiters();
-        if bio.flags.contains(Flags::UNPLUG) {
+        if self.direct || bio.flags.contains(Flags::UNPLUG) {
             // The driver is called within the submission: what comes next finds nothing to merge with.
             self.pump(now);
         }
@@ -539,7 +566,7 @@ impl BlockLayer {
     /// Tasks that wait for a request slot, and what a controller holds; requests and held bios that are not done; and
     /// operations that nobody collected: all zero once everything has ended.
     pub fn unfinished(&self) -> [usize; 3] {
-        let waiting = self.waiting.iter().map(VecDeque::len).sum::<usize>() + self.crowded.len();
+        let waiting = self.waiting.len() + self.crowded.len();
         let above = self.seat.as_ref().map_or(0, Seat::unfinished);
         let pending = self.queue.pending() + self.queue.held();
         [waiting + above, pending, self.ops.len() - self.free_ops.len()]
@@ -547,7 +574,7 @@ impl BlockLayer {
 
     /// Does `task` still wait for a request slot?
     pub(crate) fn is_waiting(&self, task: TaskId) -> bool {
-        self.waiting.iter().flatten().any(|(waiter, _)| *waiter == task)
+        self.waiting.contains(task)
             || self.crowded.contains(&task)
             || self.seat.as_ref().is_some_and(|seat| seat.is_waiting(task))
     }
@@ -754,21 +781,20 @@ impl BlockLayer {
 
     /// Let those try again who wait for the slots freed since the last call.
     fn wake_waiters(&mut self) {
+        if self.waiting.has_tags() && self.queue.config().groups_max == 0 {
+            // A tag suits either class: both are told of each.
+            let [freed, _] = self.queue.take_wakeups();
+            let depth = self.queue.tags_min();
+            return self.waiting.tags_freed(freed, depth, &mut self.woken);
+        }
         while let Some((group, sync)) = self.queue.next_wakeup() {
-            let line = self.waiting_line(usize::from(sync));
-            let first = self.waiting[line].iter().position(|(_, of)| *of == group);
-            if let Some((task, _)) = first.and_then(|first| self.waiting[line].remove(first)) {
-                self.woken.push_back(task);
-            }
+            self.woken.extend(self.waiting.take(group, sync));
         }
     }
 
-    /// Where sync (1) or async (0) I/O waits for a slot.
-    fn waiting_line(&self, class: usize) -> usize {
-        match self.queue.config().admission {
-            Admission::Tags { .. } => 0,
-            Admission::Pools { .. } => class,
-        }
+    /// Is `task` among those just woken for a tag? It tries in its turn, even if I/O of its own is done at the same moment.
+    pub(crate) fn keeps_turn(&self, task: TaskId) -> bool {
+        self.waiting.has_tags() && self.woken.contains(&task)
     }
 
     fn account(&mut self, now: u64) {

@@ -257,7 +257,9 @@ impl Machine {
                         recorder.woken(task, ended_by);
                     }
                     self.tasks[task.0].completions.push_back(OpDone { op: done.op, at_ns: done.at_ns });
-                    self.wake(task);
+                    if !self.block.keeps_turn(task) {
+                        self.wake(task);
+                    }
                 }
                 crate::block::Owner::Pages(io) => {
                     self.block.forget_op(done.op);

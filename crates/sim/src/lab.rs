@@ -18,6 +18,7 @@ use crate::program::{self, ProgramSpec};
 use crate::recording::Recording;
 use crate::result::RunResult;
 use crate::scheduler::SchedulerSpec;
+use crate::scheduler::host::HostSettings;
 use fairlift_core::queue::Admission;
 
 /// Simulated time after which a run is given up: a day.
@@ -79,6 +80,8 @@ pub enum LabError {
         /// The system call, and why.
         error: String,
     },
+    /// A setting that this kernel or device would refuse: a sentence that names it.
+    Setting(String),
     /// All programs wait and nothing is going to happen: a bug of ours.
     Stuck {
         /// Simulated time, nanoseconds.
@@ -92,6 +95,7 @@ impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LabError::Setup(error) => error.fmt(f),
+            LabError::Setting(reason) => f.write_str(reason),
             LabError::NoJobs => write!(f, "there is no job and no foreground program to run"),
             LabError::Program { name, error } => write!(f, "program '{name}' failed: {error}"),
             LabError::Stuck { at_ns } => {
@@ -144,26 +148,30 @@ pub fn run_with(
     let program_tasks: usize = setup.programs.iter().map(|p| p.program.tasks()).sum();
     let contexts =
         expansion.processes.len() + program_tasks + traced + DAEMONS + usize::from(!setup.groups.is_empty());
-    let mut config = setup.rules.queue_config(device.limits(), contexts);
-    let host = setup.scheduler.host();
-    config.nomerges = host.nomerges(setup.rules);
+    let (host, controller) = around(setup);
+    let rules = host.rules(setup.rules);
+    let mut config = rules.queue_config(device.limits(), contexts);
+    let direct = setup.scheduler.is_direct();
+    host.configure(&mut config, &rules, device.limits(), direct)
+        .map_err(|message| LabError::Setting(format!("{}: {message}", setup.scheduler)))?;
     if host.groups() {
         config.groups_max = setup.groups.iter().len();
     }
-    let controller = setup.scheduler.controller();
+    let controller = controller.as_ref();
     let own_limits =
         host.groups() && setup.groups.has_max() && !controller.is_some_and(ControllerSpec::keeps_max);
     if !own_limits {
         config.held_max = 0;
     }
     let (Admission::Pools { nr_requests } | Admission::Tags { nr_requests }) = config.admission;
-    let elevator = setup.scheduler.build(&config.elevator(), setup.rules.profile);
-    let kernel = Kernel::new(setup.rules.clone(), setup.memory, setup.filesystem, device.limits().sectors);
+    let elevator = setup.scheduler.build(&config.elevator(), rules.profile);
+    let kernel = Kernel::new(rules, setup.memory, setup.filesystem, device.limits().sectors);
     let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);
     if !setup.groups.is_empty() {
-        simulation.with_machine(|m| m.use_groups(setup.groups, host));
+        simulation.with_machine(|m| m.use_groups(setup.groups, &host));
         count_figures_between(&mut simulation, setup, warmup_end_ns(setup), jobs_end_ns(setup, &jobs));
     }
+    simulation.with_machine(|m| m.block.set_scheduler(direct, setup.scheduler.cost()));
     if own_limits {
         simulation.with_machine(|m| m.block.limit_groups(setup.groups));
     }
@@ -216,6 +224,17 @@ pub fn run_with(
         outcome,
         explanation: simulation.with_machine(crate::engine::Machine::take_anatomy),
     })
+}
+
+/// The host's settings and the controller. A scheduler that knows no groups is told of none; what limits them (`io.max`) then is
+/// blk-throttle, as in Linux, if nothing else is asked for.
+fn around(setup: &Setup<'_>) -> (HostSettings, Option<ControllerSpec>) {
+    let (host, controller) = (setup.scheduler.host(), setup.scheduler.controller().cloned());
+    if setup.scheduler.knows_groups() || !host.groups() {
+        return (host.clone(), controller);
+    }
+    let throttle = || setup.groups.has_max().then(|| ControllerSpec::parse("blk-throttle").ok()).flatten();
+    (host.without_groups(), controller.or_else(throttle))
 }
 
 /// When the groups' figures begin to count.

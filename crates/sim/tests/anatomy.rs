@@ -142,7 +142,7 @@ fn what_is_told_adds_up_under_every_scheduler_and_kernel() {
     let kernels = [
         ("2.6.31", &["noop", "deadline", "anticipatory", "cfq"][..]),
         ("2.6.34", &["cfq@2.6.34", "deadline"][..]),
-        ("6.12", &["noop", "deadline"][..]),
+        ("6.12", &["none", "mq-deadline", "kyber", "fl-noop", "fl-deadline"][..]),
     ];
     for (kernel, schedulers) in kernels {
         for device in ["sata7200-2009", "flash-kd"] {

@@ -99,11 +99,11 @@ fn a_reader_keeps_its_latency_and_the_neighbour_most_of_its_throughput() {
     for mut scenario in experiments("groups-isolation") {
         scenario
             .schedulers
-            .retain(|scheduler| ["noop", "noop:groups=0"].contains(&scheduler.to_string().as_str()));
+            .retain(|scheduler| ["fl-noop", "fl-noop:groups=0"].contains(&scheduler.to_string().as_str()));
         scenario.cases.retain(|case| case.name == "alone" || case.name.ends_with("1:6"));
         let runs = run(&scenario);
         let mut cells = 0;
-        for row in scenario.published.iter().filter(|row| row.scheduler == "noop") {
+        for row in scenario.published.iter().filter(|row| row.scheduler == "fl-noop") {
             for cell in row.cells(|case, scheduler| find(&scenario, &runs, case, scheduler)) {
                 cells += 1;
                 let came_out = cell.verdict != Verdict::NotReproduced;

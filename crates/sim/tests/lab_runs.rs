@@ -28,5 +28,7 @@ mod page_cache;
 mod property;
 #[path = "lab/slots.rs"]
 mod slots;
+#[path = "lab/today.rs"]
+mod today;
 #[path = "lab/work.rs"]
 mod work;

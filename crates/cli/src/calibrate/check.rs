@@ -14,7 +14,7 @@ use crate::{input, progress};
 /// The kernel the jobs are simulated under: the newest that is modelled.
 const KERNEL: &str = "6.12";
 /// Its scheduler: what a device does, undisturbed.
-const SCHEDULER: &str = "noop";
+const SCHEDULER: &str = "none";
 /// Simulated time of a job, seconds: enough for a steady state.
 const FLASH_S: u64 = 1;
 const DISK_S: u64 = 20;

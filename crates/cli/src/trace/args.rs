@@ -174,7 +174,7 @@ pub struct ReplayArguments {
         value_name = "A,B,C",
         value_delimiter = ',',
         help = "\
-Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: noop,deadline,cfq]"
+Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: the kernel's: noop,deadline,cfq]"
     )]
     pub scheduler: Vec<String>,
 

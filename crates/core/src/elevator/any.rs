@@ -5,6 +5,9 @@ use core::ops::{Deref, DerefMut};
 
 use super::bfq::Bfq;
 use super::deadline::Deadline;
+use super::kyber::Kyber;
+use super::mq_deadline::MqDeadline;
+use super::none::Direct;
 use super::noop::Noop;
 use super::{Config, Dispatch, Elevator, Env, MayQueue, PerGroup, Policy};
 use crate::collections::{List, ListLinks};
@@ -24,6 +27,12 @@ pub enum AnyElevator {
     Anticipatory(Box<PerGroup<Anticipatory>>),
     /// A time slice for every process.
     Cfq(Box<Cfq>),
+    /// No scheduler.
+    Direct(PerGroup<Direct>),
+    /// Batches in sector order by priority class.
+    MqDeadline(PerGroup<MqDeadline>),
+    /// Tokens by latency.
+    Kyber(Box<PerGroup<Kyber>>),
     /// Budgets by weight for every process and group.
     Bfq(Box<Bfq>),
     /// One from outside, by the table of its functions.
@@ -51,6 +60,9 @@ macro_rules! of_kind {
             AnyElevator::Deadline($elevator) => $call,
             AnyElevator::Anticipatory($elevator) => $call,
             AnyElevator::Cfq($elevator) => $call,
+            AnyElevator::Direct($elevator) => $call,
+            AnyElevator::MqDeadline($elevator) => $call,
+            AnyElevator::Kyber($elevator) => $call,
             AnyElevator::Bfq($elevator) => $call,
             AnyElevator::Other($elevator) => $call,
         }
@@ -81,7 +93,12 @@ impl AnyElevator {
     pub(crate) fn may_queue(&mut self, env: &mut Env<'_>, context: ContextId, sync: bool) -> MayQueue {
         match self {
             // They never refuse anybody.
-            AnyElevator::Noop(_) | AnyElevator::Deadline(_) => MayQueue::May,
+            AnyElevator::Noop(_)
+            | AnyElevator::Deadline(_)
+            | AnyElevator::Direct(_)
+            | AnyElevator::MqDeadline(_)
+            | AnyElevator::Kyber(_) => MayQueue::May,
+            AnyElevator::Bfq(elevator) => elevator.may_queue(env, context, sync),
             AnyElevator::Anticipatory(elevator) => elevator.may_queue(env, context, sync),
             AnyElevator::Cfq(elevator) => elevator.may_queue(env, context, sync),
             AnyElevator::Other(elevator) => elevator.may_queue(env, context, sync),
@@ -112,6 +129,9 @@ impl Deref for AnyElevator {
             AnyElevator::Deadline(elevator) => elevator,
             AnyElevator::Anticipatory(elevator) => &**elevator,
             AnyElevator::Cfq(elevator) => &**elevator,
+            AnyElevator::Direct(elevator) => elevator,
+            AnyElevator::MqDeadline(elevator) => elevator,
+            AnyElevator::Kyber(elevator) => &**elevator,
             AnyElevator::Bfq(elevator) => &**elevator,
             AnyElevator::Other(elevator) => &**elevator,
         }
@@ -125,6 +145,9 @@ impl DerefMut for AnyElevator {
             AnyElevator::Deadline(elevator) => elevator,
             AnyElevator::Anticipatory(elevator) => &mut **elevator,
             AnyElevator::Cfq(elevator) => &mut **elevator,
+            AnyElevator::Direct(elevator) => elevator,
+            AnyElevator::MqDeadline(elevator) => elevator,
+            AnyElevator::Kyber(elevator) => &mut **elevator,
             AnyElevator::Bfq(elevator) => &mut **elevator,
             AnyElevator::Other(elevator) => &mut **elevator,
         }

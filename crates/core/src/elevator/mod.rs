@@ -9,12 +9,16 @@
 mod any;
 mod bfq;
 mod deadline;
+mod kyber;
+mod mq_deadline;
 pub(crate) mod nearer;
+mod none;
 mod noop;
 mod per_group;
 pub(crate) mod think;
 
 pub use any::AnyElevator;
+pub use mq_deadline::ClassCounts;
 pub use per_group::{PerGroup, Policy};
 
 use crate::context::{ContextId, Contexts};
@@ -231,6 +235,18 @@ pub trait Elevator: Send {
         MayQueue::May
     }
 
+    /// For a queue with tags ([`crate::queue::Admission::Tags`]): `bio` may take one while fewer than so many of the `tags` are
+    /// taken (the kernel's *limit_depth*).
+    fn tags_for(&mut self, _env: &mut Env<'_>, _bio: &Bio, tags: u32) -> u32 {
+        tags
+    }
+
+    /// The least that [`tags_for`](Elevator::tags_for) may ever answer. Waiters for a tag are woken in batches of an eighth of
+    /// it (the kernel's *min_shallow_depth*, to which most schedulers set 1).
+    fn tags_min(&self, _tags: u32) -> u32 {
+        1
+    }
+
     /// `context`'s task is gone; its requests may still be queued. `env.contexts` still knows it.
     fn context_exit(&mut self, _env: &mut Env<'_>, _context: ContextId) {}
 
@@ -254,6 +270,11 @@ pub trait Elevator: Send {
 
     /// Called after a setting was changed through [`set`].
     fn settings_changed(&mut self) {}
+}
+
+/// Has `bio` the priority of `rq`? blk-mq merges only equal ones.
+fn same_priority(env: &Env<'_>, rq: RequestId, bio: &Bio) -> bool {
+    env.requests[rq].ioprio == bio.ioprio.unwrap_or(env.contexts[bio.context].ioprio)
 }
 
 /// For [`Elevator::drain`]: the first queue that is not empty, from where the last search ended, which is kept in `from`. A
@@ -341,6 +362,9 @@ pub const ELEVATORS: &[Descriptor] = &[
     deadline::DESCRIPTOR,
     era::anticipatory::DESCRIPTOR,
     era::cfq::DESCRIPTOR,
+    none::DESCRIPTOR,
+    mq_deadline::DESCRIPTOR,
+    kyber::DESCRIPTOR,
     bfq::DESCRIPTOR,
 ];
 

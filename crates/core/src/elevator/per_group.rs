@@ -103,6 +103,17 @@ pub trait Policy: Send {
         MayQueue::May
     }
 
+    /// For a queue with tags ([`crate::queue::Admission::Tags`]): `bio` may take one while fewer than so many of the `tags` are
+    /// taken (the kernel's *limit_depth*).
+    fn tags_for(&mut self, _env: &mut Env<'_>, _bio: &Bio, tags: u32) -> u32 {
+        tags
+    }
+
+    /// The least that [`tags_for`](Policy::tags_for) may ever answer (the kernel's *min_shallow_depth*).
+    fn tags_min(&self, _tags: u32) -> u32 {
+        1
+    }
+
     /// `context`'s task is gone; its requests may still be queued. `env.contexts` still knows it.
     fn context_exit(&mut self, _queue: &mut Self::Queue, _env: &mut Env<'_>, _context: ContextId) {}
 
@@ -130,13 +141,25 @@ pub struct PerGroup<P: Policy> {
     drained: usize,
     /// Whose queue was asked last.
     asked: GroupId,
+    grouping: Grouping,
 }
 
 impl<P: Policy> PerGroup<P> {
     /// Queues for `groups` groups ([`super::Config::groups_max`]), at least the root's.
     pub fn new(policy: P, groups: usize) -> PerGroup<P> {
         let queues = (0..groups.max(1)).map(|_| policy.new_queue()).collect();
-        PerGroup { policy, queues, drained: 0, asked: GroupId::ROOT }
+        PerGroup { policy, queues, drained: 0, asked: GroupId::ROOT, grouping: Grouping::Queues }
+    }
+
+    /// One queue for everybody: of groups it knows nothing.
+    pub fn blind(policy: P) -> PerGroup<P> {
+        PerGroup { grouping: Grouping::Blind, ..PerGroup::new(policy, 1) }
+    }
+
+    /// Where the queue of `group` is.
+    #[inline]
+    fn at(&self, group: GroupId) -> usize {
+        group.index().min(self.queues.len() - 1)
     }
 
     /// The policy, and the root's queue: all there is without groups.
@@ -157,13 +180,14 @@ impl<P: Policy> PerGroup<P> {
     }
 
     fn queue_of(&self, env: &Env<'_>, rq: RequestId) -> &P::Queue {
-        &self.queues[env.requests[rq].payer.index()]
+        &self.queues[self.at(env.requests[rq].payer)]
     }
 
     /// The queue of a context's group.
     fn of_context(&mut self, env: &Env<'_>, context: ContextId) -> (&mut P, &mut P::Queue) {
         let group = env.rounds.known(env.contexts[context].group);
-        (&mut self.policy, &mut self.queues[group.index()])
+        let at = self.at(group);
+        (&mut self.policy, &mut self.queues[at])
     }
 }
 
@@ -181,7 +205,8 @@ impl<P: Policy> Elevator for PerGroup<P> {
     #[inline]
     fn dispatch(&mut self, env: &mut Env<'_>, group: GroupId) -> Dispatch {
         self.asked = group;
-        self.policy.dispatch(&mut self.queues[group.index()], env)
+        let at = self.at(group);
+        self.policy.dispatch(&mut self.queues[at], env)
     }
 
     fn remove(&mut self, env: &mut Env<'_>, rq: RequestId) {
@@ -205,15 +230,17 @@ impl<P: Policy> Elevator for PerGroup<P> {
     }
 
     fn grouping(&self) -> Grouping {
-        Grouping::Queues
+        self.grouping
     }
 
     fn queue_started(&mut self, group: GroupId) {
-        self.queues[group.index()] = self.policy.new_queue();
+        let at = self.at(group);
+        self.queues[at] = self.policy.new_queue();
     }
 
     fn queue_paused(&mut self, group: GroupId) {
-        self.policy.paused(&mut self.queues[group.index()]);
+        let at = self.at(group);
+        self.policy.paused(&mut self.queues[at]);
     }
 
     fn watches_device(&self) -> bool {
@@ -236,7 +263,7 @@ impl<P: Policy> Elevator for PerGroup<P> {
     }
 
     fn find_front(&self, env: &Env<'_>, bio: &Bio) -> Option<RequestId> {
-        self.policy.find_front(&self.queues[env.group_of(bio).index()], env, bio)
+        self.policy.find_front(&self.queues[self.at(env.group_of(bio))], env, bio)
     }
 
     fn allow_merge(&mut self, env: &Env<'_>, rq: RequestId, bio: &Bio) -> bool {
@@ -267,13 +294,21 @@ impl<P: Policy> Elevator for PerGroup<P> {
         policy.may_queue(queue, env, context, sync)
     }
 
+    fn tags_for(&mut self, env: &mut Env<'_>, bio: &Bio, tags: u32) -> u32 {
+        self.policy.tags_for(env, bio, tags)
+    }
+
+    fn tags_min(&self, tags: u32) -> u32 {
+        self.policy.tags_min(tags)
+    }
+
     fn context_exit(&mut self, env: &mut Env<'_>, context: ContextId) {
         let (policy, queue) = self.of_context(env, context);
         policy.context_exit(queue, env, context);
     }
 
     fn idling_for(&self) -> Option<ContextId> {
-        self.policy.idling_for(&self.queues[self.asked.index()])
+        self.policy.idling_for(&self.queues[self.at(self.asked)])
     }
 
     fn tunables(&self) -> &'static [Tunable] {

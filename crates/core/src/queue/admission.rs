@@ -44,7 +44,7 @@ impl Admission {
     }
 
     /// `nr_requests`, not below its minimum.
-    const fn limit(self) -> u32 {
+    pub(super) const fn limit(self) -> u32 {
         match self {
             Admission::Pools { nr_requests } if nr_requests < 4 => 4,
             Admission::Tags { nr_requests: 0 } => 1,

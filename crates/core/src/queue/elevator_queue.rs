@@ -777,6 +777,13 @@ impl ElevatorQueue {
         elevator.may_queue(&mut env, context, sync)
     }
 
+    /// See [`Elevator::tags_for`].
+    #[inline]
+    pub(super) fn tags_for(&mut self, bio: &Bio, tags: u32, now: u64) -> u32 {
+        let (elevator, mut env) = self.split(now);
+        elevator.tags_for(&mut env, bio, tags)
+    }
+
     /// The context's task is gone. What it has queued is still served.
     pub fn context_exit(&mut self, context: ContextId, now: u64) {
         if self.contexts.is_shared(context) || !self.contexts.is_alive(context) {

@@ -283,6 +283,13 @@ impl RequestQueue {
         self.groups().known(bio.group.unwrap_or(self.contexts()[context].group))
     }
 
+    /// The tags of [`Admission::Tags`], or the least number of them to which the elevator limits some I/O
+    /// ([`Elevator::tags_min`]): whoever waits found at least so many taken.
+    pub fn tags_min(&self) -> u32 {
+        let tags = self.config.admission.limit();
+        self.lower.elevator().tags_min(tags).clamp(1, tags)
+    }
+
     /// The next wake-up: a waiter of which group, and of which class (sync?). That group's waiter who waits longest may
     /// [`RequestQueue::resubmit`]; `None`: that was all. For queues with and without groups. A waiter belongs to the group
     /// its bio had ([`RequestQueue::group_of`]) when it was told [`Submitted::Full`], even if its task was moved since. In a
@@ -434,6 +441,14 @@ impl RequestQueue {
     #[inline]
     fn enter(&mut self, bio: &Bio, may: MayQueue, waiter: Waiter, now: u64) -> bool {
         let sync = bio.is_sync();
+        if let Admission::Tags { .. } = self.config.admission
+            && self.slots.taken() >= self.lower.tags_for(bio, self.config.admission.limit(), now)
+        {
+            if self.slots.has_groups() && waiter == Waiter::Task {
+                self.slots.refuse(self.group_of(bio), sync, Refused::ByDevice);
+            }
+            return false;
+        }
         if !self.slots.has_groups() {
             return self.slots.enter(sync, &mut self.lower.contexts[bio.context], may, now);
         }

@@ -1,4 +1,5 @@
 //! A bare elevator on a bench: a clock set by hand, and requests named by their start sector.
+#![allow(dead_code)] // two test programs use it, each its part
 
 use fairlift_core::Groups;
 use fairlift_core::context::Contexts;

@@ -132,6 +132,14 @@ impl Sys {
 
     /// Submit a bio, waiting for a controller, for room among the bios its limit holds and for a request slot if need be.
     async fn submit_as(&self, op: OpId, bio: Bio, cgroup: Option<Cgroup>, mut attempt: Attempt) {
+        let scheduled_ns = {
+            let mut machine = self.machine.borrow_mut();
+            let now = machine.now();
+            machine.block.enter_scheduler(&bio, now)
+        };
+        if scheduled_ns > self.now() {
+            self.pause_until(scheduled_ns, Why::CPU).await;
+        }
         loop {
             let mut waits = false;
             let sleep_until = self

@@ -92,6 +92,7 @@ impl Kernel {
     pub fn new(rules: Rules, memory: Memory, filesystem: Filesystem, capacity_sectors: u64) -> Kernel {
         let mut files = Files::new(capacity_sectors);
         let mut cache = PageCache::new(memory);
+        cache.read_ahead_pages = rules.read_ahead_kib * 1024 / PAGE;
         let ext = match filesystem {
             Filesystem::Raw => None,
             Filesystem::Ext(mount) => {

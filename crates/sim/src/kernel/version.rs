@@ -40,6 +40,8 @@ pub struct Rules {
     pub cpu_per_io_ns: u64,
     /// CPU time to copy one page between program and page cache, nanoseconds.
     pub cpu_per_page_ns: u64,
+    /// Largest readahead window (`queue/read_ahead_kb`), KiB; 0 = no readahead.
+    pub read_ahead_kib: u64,
     /// Time until a task that another one woke runs, nanoseconds (between the journal's thread and those it serves).
     pub switch_ns: u64,
     /// How dirty pages are written back.
@@ -199,6 +201,7 @@ const V2_6_28: Rules = Rules {
     fsync_write: Flags::NONE,
     cpu_per_io_ns: 5_000,
     cpu_per_page_ns: 1_000,
+    read_ahead_kib: 128,
     switch_ns: 40_000,
     writeback: WRITEBACK_29,
     journal: JOURNAL_28,
@@ -292,6 +295,9 @@ pub const VERSIONS: &[Rules] =
 
 /// The version of a scenario that names none.
 pub const DEFAULT: &Rules = &V2_6_31;
+
+/// The version of who has a job and no scenario: what runs today.
+pub const TODAY: &Rules = &V6_12;
 
 /// The version called `name`.
 pub fn find(name: &str) -> Option<&'static Rules> {

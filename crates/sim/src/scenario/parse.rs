@@ -206,7 +206,7 @@ impl Reader<'_> {
         let mut schedulers = Vec::new();
         for text in &file.schedulers {
             schedulers.push(
-                SchedulerSpec::parse(text.get_ref(), rules.profile)
+                SchedulerSpec::parse_for(text.get_ref(), &rules)
                     .map_err(|e| self.at(text.span(), e.to_string()))?,
             );
         }

@@ -1,10 +1,11 @@
-//! Settings that are not the elevator's but the host's around it, and go with every scheduler: the request queue's `nomerges`,
-//! what it is told of groups, and how groups take turns ([`fairlift_core::group::TUNABLES`]).
+//! Settings that are not the elevator's but the host's around it, and go with every scheduler: those of the request queue that
+//! are files in `/sys/block/DISK/queue`, processor time, what the queue is told of groups, and how groups take turns ([`fairlift_core::group::TUNABLES`]).
 
 use fairlift_core::group::{self, Groups};
-use fairlift_core::queue::NoMerges;
+use fairlift_core::queue::{Admission, NoMerges, QueueConfig};
 use fairlift_core::tunable::{SetError, Tunable, Unit};
 
+use crate::device::Limits;
 use crate::group::Tracking;
 use crate::kernel::Rules;
 
@@ -34,8 +35,63 @@ static FAIR_WRITEBACK: Tunable = Tunable::new(
     "writeback keeps to the groups' weights: who dirties pages is paused, and the flusher writes, by group",
 );
 
+/// `queue/nr_requests`.
+static NR_REQUESTS: Tunable = Tunable::new(
+    "nr_requests",
+    Unit::Requests,
+    (0, 65_536),
+    0,
+    "request slots (2.6: of sync and async I/O each) or tags; 0: as many as the kernel gives",
+);
+/// `queue/max_sectors_kb`.
+static MAX_SECTORS: Tunable = Tunable::new(
+    "max_sectors_kb",
+    Unit::Kibibytes,
+    (0, 1 << 20),
+    0,
+    "largest request; 0: what kernel and device allow",
+);
+/// `queue/read_ahead_kb`.
+static READ_AHEAD: Tunable = Tunable::new(
+    "read_ahead_kb",
+    Unit::Kibibytes,
+    (0, 65_536),
+    128,
+    "largest readahead window; 0: no readahead",
+);
+static CPU_PER_IO: Tunable = Tunable::new(
+    "cpu_per_io_ns",
+    Unit::Nanoseconds,
+    (0, 1_000_000_000),
+    0,
+    "processor time of one I/O system call; 0: the kernel's (fairlift kernels)",
+);
+static SCHEDULER_CPU: Tunable = Tunable::new(
+    "scheduler_cpu_ns",
+    Unit::Nanoseconds,
+    (0, 1_000_000_000),
+    0,
+    "processor time the scheduler takes for each bio; if it is not set, what was measured of it",
+);
+
 /// The settings of the lab's own, in the order to show them; the core's of groups follow.
-static OWN: [&Tunable; 4] = [&NOMERGES, &GROUPS, &TRACKING, &FAIR_WRITEBACK];
+static OWN: [&Tunable; 9] = [
+    &NOMERGES,
+    &NR_REQUESTS,
+    &MAX_SECTORS,
+    &READ_AHEAD,
+    &CPU_PER_IO,
+    &SCHEDULER_CPU,
+    &GROUPS,
+    &TRACKING,
+    &FAIR_WRITEBACK,
+];
+
+/// Tags of a queue with a scheduler, at most (`MAX_SCHED_RQ`, Linux 6.12 `block/blk.h`).
+const SCHEDULER_TAGS_MAX: u64 = 2048;
+/// Least `nr_requests` (`BLKDEV_MIN_RQ`) and largest request, sectors, that the kernel lets one write: a page.
+const REQUESTS_MIN: u64 = 4;
+const PAGE_KIB: u64 = 4;
 
 /// All of them.
 pub fn tunables() -> impl Iterator<Item = &'static Tunable> + Clone {
@@ -74,6 +130,76 @@ impl HostSettings {
             NoMerges::All if !rules.nomerges_all => NoMerges::Simple,
             level => level,
         }
+    }
+
+    /// The kernel's rules with what is set of them here.
+    pub fn rules(&self, rules: &Rules) -> Rules {
+        let mut rules = rules.clone();
+        if let Some(kib) = self.stored(&READ_AHEAD) {
+            rules.read_ahead_kib = kib;
+        }
+        if let Some(ns) = self.stored(&CPU_PER_IO).filter(|ns| *ns > 0) {
+            rules.cpu_per_io_ns = ns;
+        }
+        rules
+    }
+
+    /// Processor time of the scheduler for each bio, nanoseconds, if it is set.
+    pub fn scheduler_cpu_ns(&self) -> Option<u64> {
+        self.stored(&SCHEDULER_CPU)
+    }
+
+    /// Put `nr_requests`, `max_sectors_kb` and `nomerges` into `queue`, which is the kernel's for `device`. `direct`: there is no
+    /// scheduler, hence only the device's own tags.
+    ///
+    /// # Errors
+    /// What the kernel would refuse, as a sentence.
+    pub fn configure(
+        &self,
+        queue: &mut QueueConfig,
+        rules: &Rules,
+        device: &Limits,
+        direct: bool,
+    ) -> Result<(), String> {
+        queue.nomerges = self.nomerges(rules);
+        let tags = u64::from(device.queue_depth.max(1));
+        if direct {
+            queue.admission = Admission::Tags { nr_requests: device.queue_depth.max(1) };
+        }
+        if let Some(wanted) = self.stored(&NR_REQUESTS).filter(|wanted| *wanted > 0) {
+            let (most, why) = match (direct, rules.blk_mq) {
+                (true, _) => (tags, "without a scheduler that is the device's queue depth"),
+                (false, true) => (SCHEDULER_TAGS_MAX, "the kernel's limit with a scheduler"),
+                (false, false) => (NR_REQUESTS.max, "the lab's limit"),
+            };
+            if wanted > most {
+                return Err(format!("nr_requests={wanted} is too many: at most {most}, {why}"));
+            }
+            let nr_requests = wanted.max(REQUESTS_MIN.min(most)) as u32;
+            queue.admission = match queue.admission {
+                Admission::Pools { .. } => Admission::Pools { nr_requests },
+                Admission::Tags { .. } => Admission::Tags { nr_requests },
+            };
+        }
+        if let Some(wanted) = self.stored(&MAX_SECTORS).filter(|wanted| *wanted > 0) {
+            let most = u64::from(device.max_sectors) / 2;
+            if !(PAGE_KIB..=most).contains(&wanted) {
+                return Err(format!(
+                    "max_sectors_kb={wanted} does not go: {PAGE_KIB} (a page) to {most} (what the device takes)"
+                ));
+            }
+            queue.limits.max_sectors = wanted as u32 * 2;
+        }
+        Ok(())
+    }
+
+    /// The same settings for a scheduler that knows no groups.
+    #[must_use]
+    pub fn without_groups(&self) -> HostSettings {
+        let mut settings = self.clone();
+        let set = settings.set(&GROUPS, "0");
+        debug_assert!(set.is_ok(), "0 is a value of a switch");
+        settings
     }
 
     /// Is the request queue told of the groups there are?

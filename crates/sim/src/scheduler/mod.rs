@@ -3,20 +3,25 @@
 //! follows a plus: `cfq:groups=0+dm-ioband:policy=weight-iosize`.
 
 pub mod host;
+pub mod names;
 
 use std::fmt;
 
-use fairlift_core::elevator::{self, AnyElevator, Config, Descriptor};
+use fairlift_core::elevator::{self, AnyElevator, Config, Descriptor, Grouping};
 use fairlift_core::tunable::{self, SetError, Tunable, Unit};
 
+use crate::kernel::Rules;
 use crate::kernel::controller::ControllerSpec;
 use host::HostSettings;
+use names::{Cost, Name};
 
 /// An elevator as somebody asked for it.
 #[derive(Clone)]
 pub struct SchedulerSpec {
     descriptor: &'static Descriptor,
-    /// `None`: what the kernel version implies.
+    /// The name it was chosen by, if that is not the elevator's own.
+    name: Option<&'static Name>,
+    /// `None`: what the name or the kernel version implies.
     profile: Option<&'static str>,
     settings: Vec<(&'static str, String)>,
     host: HostSettings,
@@ -74,11 +79,23 @@ impl SchedulerSpec {
     pub const fn of(descriptor: &'static Descriptor) -> SchedulerSpec {
         SchedulerSpec {
             descriptor,
+            name: None,
             profile: None,
             settings: Vec::new(),
             host: HostSettings::new(),
             controller: None,
         }
+    }
+
+    /// Read what [`SchedulerSpec::parse`] reads, for a kernel that has to have it.
+    ///
+    /// # Errors
+    /// As [`SchedulerSpec::parse`], or a name of another era.
+    pub fn parse_for(text: &str, rules: &Rules) -> Result<SchedulerSpec, SchedulerError> {
+        // Whose name belongs elsewhere has that to hear first, not that a setting is unknown.
+        let name = text.split([':', '@', '+']).next().unwrap_or_default().trim();
+        names::check(&SchedulerSpec::parse(name, rules.profile)?, rules)?;
+        SchedulerSpec::parse(text, rules.profile)
     }
 
     /// Read `NAME[@PROFILE][:TUNABLE=VALUE]...[+CONTROLLER[:SETTING=VALUE]...]` for a kernel whose elevators default to the profile `implied`.
@@ -90,10 +107,11 @@ impl SchedulerSpec {
         let mut parts = text.split(':');
         let head = parts.next().unwrap_or_default().trim();
         let (name, profile) = head.split_once('@').map_or((head, None), |(n, p)| (n, Some(p)));
-        let descriptor = find_elevator(name)?;
+        let (descriptor, found) = find_scheduler(name)?;
         let profile = profile.map(|p| find_profile(descriptor, p)).transpose()?;
         let controller = controller.map(ControllerSpec::parse).transpose()?;
-        let mut spec = SchedulerSpec { profile, controller, ..SchedulerSpec::of(descriptor) };
+        let mut spec =
+            SchedulerSpec { name: Some(found), profile, controller, ..SchedulerSpec::of(descriptor) };
         for setting in parts {
             let (tunable, value) = setting.split_once('=').ok_or_else(|| SchedulerError {
                 word: setting.to_owned(),
@@ -111,7 +129,7 @@ impl SchedulerSpec {
     /// # Errors
     /// Unknown tunable, or a value it does not take.
     pub fn set(&mut self, tunable: &str, value: &str, implied: &str) -> Result<(), SchedulerError> {
-        let list = (self.descriptor.tunables)(self.profile.unwrap_or(implied));
+        let list = (self.descriptor.tunables)(self.profile(implied));
         let Some(found) = tunable::find(list, tunable) else {
             return self.set_host(list, tunable, value);
         };
@@ -128,7 +146,7 @@ impl SchedulerSpec {
             return Err(SchedulerError {
                 word: name.to_owned(),
                 message: format!("{} has no tunable '{name}'", self.name()),
-                allowed: names(all()),
+                allowed: listed(all()),
                 nearest: nearest(name, all()),
             });
         };
@@ -140,9 +158,36 @@ impl SchedulerSpec {
         self.controller.as_ref()
     }
 
-    /// The elevator's name.
+    /// What it is called: by its elevator's name, or another one of [`names`].
     pub fn name(&self) -> &'static str {
-        self.descriptor.name
+        self.name.map_or(self.descriptor.name, |name| name.word)
+    }
+
+    /// The elevator's profile where the kernel implies `implied`.
+    fn profile<'a>(&self, implied: &'a str) -> &'a str {
+        self.profile.or(self.name.and_then(Name::profile)).unwrap_or(implied)
+    }
+
+    /// The smallest of its kind, to ask what it is.
+    fn specimen(&self) -> AnyElevator {
+        (self.descriptor.build)(&Config::for_queue(1, 1, 0, 0), "")
+    }
+
+    /// Does its elevator know groups?
+    pub fn knows_groups(&self) -> bool {
+        self.specimen().grouping() != Grouping::Blind
+    }
+
+    /// Is it no scheduler at all, so that requests go straight to the device?
+    pub fn is_direct(&self) -> bool {
+        matches!(self.specimen(), AnyElevator::Direct(_))
+    }
+
+    /// What it costs the processor.
+    pub fn cost(&self) -> Cost {
+        let measured = self.name.map_or(Cost::default(), Name::cost);
+        let set = self.host.scheduler_cpu_ns();
+        Cost { per_bio_ns: set.unwrap_or(measured.per_bio_ns), ..measured }
     }
 
     /// Its description.
@@ -157,7 +202,12 @@ impl SchedulerSpec {
 
     /// Build it for a kernel whose elevators default to `profile`.
     pub fn build(&self, config: &Config, profile: &str) -> AnyElevator {
-        let mut built = (self.descriptor.build)(config, self.profile.unwrap_or(profile));
+        let mut built = (self.descriptor.build)(config, self.profile(profile));
+        // A profile that is asked for comes as it is.
+        let preset = self.name.filter(|_| self.profile.is_none()).map_or(&[][..], Name::preset);
+        for (name, value) in preset {
+            let _ = elevator::set(&mut *built, name, value);
+        }
         for (name, value) in &self.settings {
             // Checked when it was set.
             let _ = elevator::set(&mut *built, name, value);
@@ -183,16 +233,17 @@ impl fmt::Display for SchedulerSpec {
     }
 }
 
-/// The elevator called `name`.
+/// The scheduler called `name`: its elevator, and the name.
 ///
 /// # Errors
 /// With the names there are.
-pub fn find_elevator(name: &str) -> Result<&'static Descriptor, SchedulerError> {
-    elevator::find(name).ok_or_else(|| SchedulerError {
+pub fn find_scheduler(name: &str) -> Result<(&'static Descriptor, &'static Name), SchedulerError> {
+    let found = names::find(name)?;
+    found.descriptor().map(|descriptor| (descriptor, found)).ok_or_else(|| SchedulerError {
         word: name.to_owned(),
-        message: format!("unknown scheduler '{name}'"),
-        allowed: names(elevator::ELEVATORS.iter().map(|d| d.name)),
-        nearest: nearest(name, elevator::ELEVATORS.iter().map(|d| d.name)),
+        message: format!("there is no scheduler '{name}'"),
+        allowed: String::new(),
+        nearest: None,
     })
 }
 
@@ -235,7 +286,7 @@ pub fn default_of(tunable: &Tunable) -> String {
     }
 }
 
-fn names<'a>(list: impl Iterator<Item = &'a str>) -> String {
+fn listed<'a>(list: impl Iterator<Item = &'a str>) -> String {
     list.collect::<Vec<_>>().join(", ")
 }
 

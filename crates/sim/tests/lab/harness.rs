@@ -119,6 +119,13 @@ impl Lab {
         self.try_run().unwrap()
     }
 
+    /// On a device that serves one command at a time, in a millisecond.
+    pub fn run_on_depth_1(self) -> RunResult {
+        let text = "model = \"null\"\ndescription = \"test\"\nsectors = 2_147_483_648\nlatency_ns = 1_000_000\n\
+             [limits]\nqueue_depth = 1\nmax_kib = 1280\nmax_segments = 256\n";
+        Lab { device: DeviceSpec::parse(text, "test.toml").unwrap(), ..self }.run()
+    }
+
     /// Run with a device that keeps a log.
     pub fn run_logged(&self) -> Logged {
         self.run_logged_with(|_| {})
@@ -127,10 +134,12 @@ impl Lab {
     /// The same, with a chance to change the block layer before the start.
     pub fn run_logged_with(&self, prepare: impl FnOnce(&mut BlockLayer)) -> Logged {
         let log = Rc::new(RefCell::new(Log::default()));
-        let rules = version::find(self.kernel).unwrap().clone();
+        let host = self.scheduler.host();
+        let rules = host.rules(version::find(self.kernel).unwrap());
         let expansion = expand(&self.jobs, self.seed);
         let device = Recorder { device: self.device.build(self.seed), log: Rc::clone(&log) };
-        let config = rules.queue_config(device.limits(), expansion.processes.len() + 4);
+        let mut config = rules.queue_config(device.limits(), expansion.processes.len() + 4);
+        host.configure(&mut config, &rules, device.limits(), self.scheduler.is_direct()).unwrap();
         let elevator = self.scheduler.build(&config.elevator(), rules.profile);
         let kernel = Kernel::new(rules, self.memory, Filesystem::Raw, device.limits().sectors);
         let mut block = BlockLayer::new(config, elevator, Box::new(device));

@@ -58,12 +58,37 @@ enum Parts {
     Null(NullSpec),
 }
 
+/// A word for a kind of device, for who does not care which.
+#[derive(Clone, Copy, Debug)]
+pub struct Word {
+    /// The word.
+    pub word: &'static str,
+    /// The preset that stands for it.
+    pub preset: &'static str,
+    /// What to know about it; empty if it is one of its kind.
+    pub note: &'static str,
+}
+
+/// All of them.
+pub const WORDS: [Word; 4] = [
+    Word { word: "nvme", preset: "flash-kd", note: "" },
+    Word { word: "sata-ssd", preset: "flash-kd", note: "the nearest preset, which is an NVMe drive" },
+    Word { word: "hdd", preset: "nearline4t", note: "" },
+    Word { word: "cloud", preset: "cloud-gp3", note: "" },
+];
+
+/// The entry of [`WORDS`] called `word`.
+pub fn word(word: &str) -> Option<&'static Word> {
+    WORDS.iter().find(|entry| entry.word == word)
+}
+
 impl DeviceSpec {
-    /// A preset by name, or a file by path.
+    /// A preset by name or by one of [`WORDS`], or a file by path.
     ///
     /// # Errors
-    /// When there is neither (with the nearest preset's name), or the file is not a usable device file.
+    /// When there is none (with the nearest preset's name), or the file is not a usable device file.
     pub fn load(name_or_path: &str) -> Result<DeviceSpec, SpecError> {
+        let name_or_path = word(name_or_path).map_or(name_or_path, |word| word.preset);
         Self::from_fields(load_fields(name_or_path, 0)?, name_or_path)
     }
 
@@ -200,9 +225,11 @@ fn load_fields(name_or_path: &str, depth: usize) -> Result<Fields, SpecError> {
         Ok(data) => data,
         Err(_) if !looks_like_path => {
             let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-            let near = did_you_mean(name_or_path, names.iter().copied());
+            let words: Vec<&str> = WORDS.iter().map(|word| word.word).collect();
+            let near = did_you_mean(name_or_path, names.iter().chain(&words).copied());
             return Err(whole(format!(
-                "no device of that name and no such file{near} (presets: {})",
+                "no device of that name and no such file{near} (words: {}; presets: {})",
+                words.join(", "),
                 names.join(", ")
             )));
         }

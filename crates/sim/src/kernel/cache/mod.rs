@@ -56,6 +56,8 @@ pub(crate) struct IoEnd {
 
 #[derive(Debug)]
 pub(crate) struct PageCache {
+    /// Of the largest readahead window; 0 = no readahead.
+    pub(crate) read_ahead_pages: u64,
     files: Vec<CachedFile>,
     ios: Vec<Option<PageIo>>,
     free_ios: Vec<u32>,
@@ -95,6 +97,7 @@ impl PageCache {
             max_pages,
             background_pages: share(memory.background_percent),
             limit_pages: share(memory.dirty_percent),
+            read_ahead_pages: 32,
             dirty: 0,
             writing: 0,
             written: 0,
@@ -253,7 +256,13 @@ impl PageCache {
         ra: &mut ReadaheadState,
     ) -> Option<Range<u64>> {
         let pages = &self.files[file.0].pages;
-        ra.next_window(page, request, pages.get(page) == Page::Absent, congested, pages.len())
+        ra.next_window(
+            page,
+            request,
+            pages.get(page) == Page::Absent,
+            congested,
+            (pages.len(), self.read_ahead_pages),
+        )
     }
 
     /// The absent pages of `window`, as ranges.

@@ -2,9 +2,6 @@
 
 use std::ops::Range;
 
-/// Largest readahead window, pages: 128 KiB (`read_ahead_kb`).
-const READAHEAD_MAX: u64 = 32;
-
 /// What a program told the kernel about its accesses to a file (`posix_fadvise`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Advice {
@@ -34,23 +31,23 @@ impl ReadaheadState {
     }
 
     /// The window to read when the reader of `request` pages comes to `page` of a file of `pages`, which is `absent` from memory
-    /// or not; `None`: nothing to start.
+    /// or not; `None`: nothing to start. `largest`: pages of the largest window (`read_ahead_kb`), 0 = no readahead.
     pub(crate) fn next_window(
         &mut self,
         page: u64,
         request: u64,
         absent: bool,
         congested: bool,
-        pages: u64,
+        (pages, largest): (u64, u64),
     ) -> Option<Range<u64>> {
         let marker = self.size > 0 && page == self.start + self.size - self.async_size;
         if !absent && (!marker || congested) {
             return None;
         }
         let max = match self.advice {
-            Advice::Normal => READAHEAD_MAX,
-            Advice::Sequential => 2 * READAHEAD_MAX,
-            Advice::Random => return absent.then(|| page..(page + request).min(pages)),
+            Advice::Normal if largest > 0 => largest,
+            Advice::Sequential if largest > 0 => 2 * largest,
+            _ => return absent.then(|| page..(page + request).min(pages)),
         };
         if self.size > 0 && (marker || page == self.start + self.size) {
             self.start += self.size;

@@ -1,0 +1,10 @@
+//! none, mq-deadline and kyber: schedules computed by hand, and random streams against naive models.
+
+#[path = "../noop_and_deadline/bench.rs"]
+mod bench;
+mod kyber;
+mod model;
+mod mq_deadline;
+mod none;
+mod properties;
+mod tags;
