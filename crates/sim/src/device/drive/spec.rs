@@ -223,10 +223,11 @@ fn read_defects(fields: &mut Fields, zones: &mut [Zone]) -> Result<(), SpecError
 fn read_settings(fields: &mut Fields) -> Result<Settings, SpecError> {
     let arrival = |any: bool| if any { Arrival::Any } else { Arrival::InOrder };
     let read_ahead = ["none", "track", "cylinder", "segment", "next-track"];
-    let write_cache = ["off", "sequential", "on"];
+    let write_cache = ["off", "on"];
     Ok(Settings {
         overheads: read_overheads(fields)?,
-        block_ns: ms(fields, "bus.block_ms")?,
+        read_block_ns: ms(fields, "bus.read_block_ms")?,
+        write_block_ns: ms(fields, "bus.write_block_ms")?,
         read_ahead: match fields.choice("read_ahead.until", &read_ahead)? {
             0 => ReadAhead::None,
             1 => ReadAhead::Track,
@@ -236,6 +237,7 @@ fn read_settings(fields: &mut Fields) -> Result<Settings, SpecError> {
         },
         read_ahead_max: fields.integer("read_ahead.sectors_max", 0, 1 << 30)?,
         read_ahead_over_request: fields.boolean("read_ahead.over_request")?,
+        drop_requested: fields.boolean("buffer.drop_requested")?,
         read_ahead_after_hit: fields.boolean("read_ahead.after_hit")?,
         stop_in_sector: fields.boolean("read_ahead.stop_in_sector")?,
         almost_hits: fields.boolean("buffer.almost_hits")?,
@@ -244,7 +246,6 @@ fn read_settings(fields: &mut Fields) -> Result<Settings, SpecError> {
         write_arrival: arrival(fields.boolean("buffer.write_on_arrival")?),
         write_cache: match fields.choice("buffer.write_cache", &write_cache)? {
             0 => WriteCache::Off,
-            1 => WriteCache::Sequential,
             _ => WriteCache::On,
         },
         combine_writes: fields.boolean("buffer.combine_writes")?,
