@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use super::events::{BusyClock, Events, Rate};
 use super::rng::{Lognormal, Rng};
-use super::spec::{Fields, SpecError, limits};
+use super::spec::{Facts, Fields, SpecError, limits};
 use super::{Command, Completion, Device, Limits, Op};
 
 /// Parameters of a flash drive; times in nanoseconds, sizes in bytes.
@@ -82,12 +82,8 @@ impl FlashSpec {
         let filled_by = fields.choice("gc.filled_by", &["random", "sequential"])?;
         let write_amplification = if filled_by == 0 { write_amplification(op) } else { 1.0 };
         let sliced = fields.choice("gc.work", &["sliced", "whole"])? == 0;
-        let limits = Limits {
-            rotational: false,
-            write_cache: !power_loss_protection,
-            fua: true,
-            ..limits(fields, sectors)?
-        };
+        let facts = Facts { rotational: false, write_cache: !power_loss_protection, fua: true };
+        let limits = limits(fields, sectors, facts)?;
         Ok(FlashSpec {
             limits,
             dies: fields.integer("die.count", 1, 4096)? as u32,

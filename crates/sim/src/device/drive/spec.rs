@@ -6,7 +6,7 @@ use super::segments::Segments;
 use super::{After, Drive, ExtraDisconnect, Overheads, ReadAhead, Settings, WriteCache};
 use crate::device::Limits;
 use crate::device::disk::{Rotation, read_seek};
-use crate::device::spec::{Fields, SpecError, limits};
+use crate::device::spec::{Facts, Fields, SpecError, limits};
 
 /// A measured drive, described.
 #[derive(Clone, Debug)]
@@ -52,12 +52,9 @@ impl DriveSpec {
         let count = fields.integer("buffer.segments", 1, 4096)? as usize;
         let sectors = fields.integer("buffer.segment_sectors", 1, 1 << 21)?;
         let segments = Segments::new(count, sectors, fields.boolean("buffer.own_write_segment")?);
-        let limits = Limits {
-            rotational: true,
-            write_cache: settings.write_cache != WriteCache::Off,
-            fua: fields.boolean("limits.fua")?,
-            ..limits(fields, media.layout.sectors())?
-        };
+        let facts =
+            Facts { rotational: true, write_cache: settings.write_cache != WriteCache::Off, fua: false };
+        let limits = limits(fields, media.layout.sectors(), facts)?;
         Ok(DriveSpec { limits, settings, media, segments, rpm })
     }
 

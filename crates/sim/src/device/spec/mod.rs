@@ -166,14 +166,30 @@ impl DeviceSpec {
     }
 }
 
-/// The limits every model's file gives; the model overrides what it decides itself.
-pub(super) fn limits(fields: &mut Fields, sectors: u64) -> Result<Limits, SpecError> {
+/// What a device tells the host about itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Facts {
+    pub(super) rotational: bool,
+    pub(super) write_cache: bool,
+    pub(super) fua: bool,
+}
+
+/// The limits every model's file gives. `facts` are what follows from the model; the file may say otherwise: a disk
+/// behind a hypervisor's throttle looks rotational and has a write cache, whatever lets its commands through.
+pub(super) fn limits(fields: &mut Fields, sectors: u64, facts: Facts) -> Result<Limits, SpecError> {
+    let mut fact = |path: &str, model: bool| match fields.has(path) {
+        true => fields.boolean(path),
+        false => Ok(model),
+    };
+    let rotational = fact("limits.rotational", facts.rotational)?;
+    let write_cache = fact("limits.write_cache", facts.write_cache)?;
+    let fua = fact("limits.fua", facts.fua)?;
     Ok(Limits {
         sectors,
         queue_depth: fields.integer("limits.queue_depth", 1, 65_536)? as u32,
-        rotational: false,
-        write_cache: false,
-        fua: false,
+        rotational,
+        write_cache,
+        fua,
         max_sectors: fields.integer("limits.max_kib", 4, 65_536)? as u32 * 2,
         max_segments: fields.integer("limits.max_segments", 1, 65_535)? as u16,
     })

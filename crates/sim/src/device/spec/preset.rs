@@ -32,6 +32,26 @@ pub const PRESETS: &[Preset] = &[
     ),
     preset!("flash-kd", "512 GB NVMe flash drive (970 PRO timings): 16 dies, 1 MiB write buffer, GC debt"),
     preset!("cloud-gp3", "cloud volume of the gp3 kind: 3,000 IOPS and 125 MiB/s by token buckets"),
+    preset!(
+        "cloud-gp3-m5",
+        "gp3 volume of 16,000 IOPS and 1,000 MiB/s on an m5.large, which takes 3,600 IOPS and 81 MB/s"
+    ),
+    preset!(
+        "cloud-gp2",
+        "cloud volume of the gp2 kind, 100 GiB: bursts to 3,000 IOPS from credits, 300 IOPS after that, 128 MiB/s"
+    ),
+    preset!(
+        "cloud-io2",
+        "cloud volume of the io2 Block Express kind: 16,000 IOPS provisioned, 4,000 MiB/s, below 0.5 ms"
+    ),
+    preset!(
+        "cloud-pd-ssd",
+        "persistent disk of the pd-ssd kind, 500 GiB: 15,000 IOPS, 480 MiB/s of reads, 400 MiB/s of writes"
+    ),
+    preset!(
+        "qemu-throttle",
+        "virtual disk behind QEMU's throttle: 400 IOPS and 20 MB/s, write cache, looks rotational"
+    ),
     preset!("null", "completes every command after a constant; for benches and tests"),
 ];
 
