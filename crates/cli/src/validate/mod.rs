@@ -2,6 +2,7 @@
 
 mod graph;
 mod plot;
+mod rates;
 mod set;
 mod trace;
 
@@ -26,6 +27,9 @@ struct Run {
 
 /// Replay, score, print, plot.
 pub fn validate(arguments: &ValidateArguments) -> Result<(), Failure> {
+    if arguments.rates {
+        return rates::validate(arguments);
+    }
     if let Some(set) = &arguments.set {
         return set::validate(set, arguments);
     }

@@ -14,7 +14,7 @@ mod spec;
 use std::fmt::Debug;
 
 pub use disk::{Geometry, Layout};
-pub use spec::{DeviceSpec, PRESETS, Preset, SpecError, preset};
+pub use spec::{DeviceSpec, Measured, PRESETS, Preset, SpecError, preset};
 
 pub use fairlift_core::Op;
 

@@ -12,6 +12,7 @@
 
 mod error;
 mod fields;
+mod measured;
 mod preset;
 
 use std::fmt::Write as _;
@@ -19,6 +20,7 @@ use std::path::Path;
 
 pub use error::SpecError;
 pub(super) use fields::Fields;
+pub use measured::Measured;
 pub use preset::{PRESETS, Preset, preset};
 
 pub(super) use error::{did_you_mean, shown};
@@ -46,6 +48,7 @@ pub struct DeviceSpec {
     model: &'static str,
     fields: Fields,
     parts: Parts,
+    measured: Option<Measured>,
 }
 
 #[derive(Clone, Debug)]
@@ -88,13 +91,24 @@ impl DeviceSpec {
             "array" => Parts::Array(ArraySpec::read(&mut fields)?),
             _ => Parts::Null(NullSpec::read(&mut fields)?),
         };
+        // What a flash drive does depends on what was written before: its name always says so.
+        let name = match &parts {
+            Parts::Flash(flash) => format!("{name} ({})", flash.state()),
+            _ => name.to_string(),
+        };
+        let measured = measured::read(&mut fields)?;
         fields.finish()?;
-        Ok(DeviceSpec { name: name.to_string(), description, model, fields, parts })
+        Ok(DeviceSpec { name, description, model, fields, parts, measured })
     }
 
-    /// The preset's name or the file's path.
+    /// The preset's name or the file's path; of a flash drive with the state it is in.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What was measured on the drive it models, if its file says.
+    pub fn measured(&self) -> Option<&Measured> {
+        self.measured.as_ref()
     }
 
     /// Its one-line description; may be empty for a file of a user's.

@@ -31,6 +31,20 @@ pub const PRESETS: &[Preset] = &[
         "LUN of a 2008 disk array: NVRAM writes, 8 GB read cache, 42 fc15k spindles, 4 Gb FC"
     ),
     preset!("flash-kd", "512 GB NVMe flash drive (970 PRO timings): 16 dies, 1 MiB write buffer, GC debt"),
+    preset!("nvme-970pro", "Samsung 970 PRO 512 GB, client NVMe drive (MLC)"),
+    preset!("nvme-970evo", "Samsung 970 EVO 500 GB, client NVMe drive (TLC)"),
+    preset!("nvme-990pro", "Samsung 990 PRO 2 TB, fast client NVMe drive (TLC)"),
+    preset!("nvme-sn720", "WD CL SN720 512 GB, boot and data drive of a data centre's servers (TLC)"),
+    preset!(
+        "nvme-hfs512",
+        "SK hynix HFS512GDE9X083N 512 GB, boot and data drive of a data centre's servers (TLC)"
+    ),
+    preset!("nvme-p3plus", "Crucial P3 Plus 1 TB, client NVMe drive of four bits a cell (QLC)"),
+    preset!("sata-ssd-870", "Samsung 870, client SATA flash drive"),
+    preset!(
+        "nvme-enterprise",
+        "enterprise NVMe drive with power-loss protection, 1 TB (P4510's data sheet): flushes cost nothing"
+    ),
     preset!("cloud-gp3", "cloud volume of the gp3 kind: 3,000 IOPS and 125 MiB/s by token buckets"),
     preset!(
         "cloud-gp3-m5",
