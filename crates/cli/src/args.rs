@@ -140,24 +140,34 @@ Examples:
   fairlift validate atlas10k.toml --trace atlas10k.trace.xz
   fairlift validate atlas10k.parv sata7200-2009 --trace atlas10k.trace.xz --plot cdf.svg
   fairlift validate mine.toml --trace sda.blktrace.0 --timing open --output-format json
+  fairlift validate --set devices/measured/drives.toml    all measured drives beside the published figures
+  fairlift validate --rates                               flash drives: measured rates beside the model's
 
 The trace must have response times: DiskSim's validation traces, blktrace (issue to completion), MSR, SYSTOR '17 and others.
 The score is DiskSim's: the root mean square of the horizontal distance between the distributions of measured and simulated
 response times.")]
 pub struct ValidateArguments {
     /// Devices: presets, device files, or DiskSim's .parv and .diskspecs files
-    #[arg(value_name = "DEVICE", required = true)]
+    #[arg(value_name = "DEVICE", required_unless_present_any = ["set", "rates"])]
     pub devices: Vec<String>,
 
     /// The measured trace; .gz, .xz, .zst and .bz2 are read directly
-    #[arg(long, value_name = "TRACE")]
-    pub trace: String,
+    #[arg(long, value_name = "TRACE", required_unless_present_any = ["set", "rates"])]
+    pub trace: Option<String>,
+
+    /// All drives that this file names, with their traces and published figures
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "trace", "format", "keep_going", "timing", "plot"])]
+    pub set: Option<PathBuf>,
+
+    /// Rates that were measured on drives beside the model's; of all presets that have them when no device is given
+    #[arg(long, conflicts_with_all = ["set", "trace", "format", "keep_going", "timing", "plot"])]
+    pub rates: bool,
 
     /// The trace's format, if it is not found out
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
 
-    /// Skip faulty records
+    /// Skip faulty records; what is left is replayed, and not scored
     #[arg(long)]
     pub keep_going: bool,
 

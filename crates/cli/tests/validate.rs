@@ -1,4 +1,4 @@
-//! The drive model on the measured drives: scores no worse than 1.2 times DiskSim's own, and faults of input.
+//! The drive model on the measured drives: scores no worse than DiskSim's own, what single parameters do, faults of input.
 
 mod common;
 
@@ -10,35 +10,121 @@ fn measured() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../devices/measured")
 }
 
-/// DiskSim's score of a drive as our program gives it, ms.
-fn rms_ms(drive: &str) -> f64 {
+/// What `validate --set` says of a drive whose files are here.
+fn of_the_set(drive: &str) -> serde_json::Value {
     let folder = Folder::new();
-    let answer = folder.run(&format!(
-        "validate {0}/{drive}.parv --trace {0}/{drive}.trace.xz --output-format json",
-        measured().display()
-    ));
+    let answer =
+        folder.run(&format!("validate --set {}/drives.toml --output-format json", measured().display()));
     assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
-    let report: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
-    assert_eq!(report["timing"], "closed");
-    report["runs"][0]["rms_ms"].as_f64().unwrap()
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&answer.stdout).unwrap();
+    rows.into_iter().find(|row| row["drive"] == drive).expect("a drive of the set")
 }
 
 #[test]
-fn atlas10k_scores_as_well_as_disksim() {
-    let rms = rms_ms("atlas10k");
-    assert!(rms <= 1.2 * 0.268, "{rms}");
+fn drives_score_no_worse_than_disksim_publishes() {
+    for drive in ["Quantum Atlas 10K", "Seagate Cheetah 9LP", "HP C3323A"] {
+        let row = of_the_set(drive);
+        // Published with three digits.
+        let (ours, published) = (row["rms_ms"].as_f64().unwrap(), row["published_rms_ms"].as_f64().unwrap());
+        assert!(ours < published + 0.0005, "{drive}: {ours} and {published}");
+        assert_eq!(row["built_on"], true);
+    }
+}
+
+/// 120 requests do not make a distribution, but this trace lets the platter's angle be followed: every request can be
+/// compared by itself. The first one's angle is unknown, and costs 11 ms.
+#[test]
+fn a_drive_the_model_was_not_built_on_is_met_request_by_request() {
+    let row = of_the_set("Seagate ST41601N");
+    assert_eq!(row["built_on"], false);
+    let error_ms = row["request_error_ms"].as_f64().unwrap();
+    assert!(error_ms < 0.05 * row["measured_mean_ms"].as_f64().unwrap(), "{error_ms}");
 }
 
 #[test]
-fn cheetah9lp_scores_as_well_as_disksim() {
-    let rms = rms_ms("cheetah9LP");
-    assert!(rms <= 1.2 * 0.107, "{rms}");
+fn a_drive_whose_files_are_not_here_keeps_its_row() {
+    let row = of_the_set("DEC RZ26");
+    assert!(row["rms_ms"].is_null() && row["note"].as_str().unwrap().starts_with("not judged"), "{row}");
 }
 
 #[test]
-fn hp_c3323a_scores_as_well_as_disksim() {
-    let rms = rms_ms("hp_c3323a");
-    assert!(rms <= 1.2 * 0.305, "{rms}");
+fn a_set_that_is_wrong_is_answered_with_its_line() {
+    let folder =
+        Folder::new().with("a.toml", "[[drive]]\nname = \"x\"\ndevise = \"y\"\n").with("b.toml", "\n");
+    let wrong = folder.run("validate --set a.toml");
+    assert!(wrong.code == 2 && wrong.stderr.contains("a.toml:3"), "{wrong:?}");
+    assert!(wrong.stderr.contains("unknown field `devise`"), "{wrong:?}");
+    assert!(folder.run("validate --set b.toml").stderr.contains("no [[drive]] in it"));
+    assert_eq!(folder.run("validate --set gone.toml").code, 2);
+    assert_eq!(folder.run("validate --set a.toml --trace b.toml").code, 2);
+}
+
+#[test]
+fn what_was_left_out_is_not_scored() {
+    let trace = "R Hit 1000 8 5000.0 9000.0\nR 12 rubbish\nR Doub 2000 8 5000.0 9000.0\n";
+    let folder = Folder::new().with("t.trace", trace);
+    let command = format!(
+        "validate {}/hp_c3323a.parv --trace t.trace --format disksim-validation --keep-going --output-format json",
+        measured().display()
+    );
+    let report: serde_json::Value = serde_json::from_str(&folder.run(&command).stdout).unwrap();
+    assert_eq!((&report["requests"], &report["left_out"]), (&2.into(), &1.into()), "any label is data");
+    assert!(report["runs"][0]["rms_ms"].is_null());
+    assert!(folder.run(&command.replace("json", "table")).stdout.contains("No score: 1 faulty record"));
+}
+
+/// Simulated times of a trace on the small drive, changed in one parameter; ms.
+fn times_with(from: &str, to: &str, trace: &str) -> Vec<f64> {
+    let folder = small_drive(|text| if from.is_empty() { text } else { text.replace(from, to) })
+        .with("t.trace", trace);
+    let answer =
+        folder.run("validate hp_c3323a.parv --trace t.trace --format disksim-validation --output-format csv");
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let last = |line: &str| line.rsplit(',').next().unwrap().parse::<f64>().unwrap() / 1e6;
+    answer.stdout.lines().skip(1).map(last).collect()
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() < 0.002
+}
+
+#[test]
+fn a_fast_write_of_either_level_is_done_when_its_data_is_there() {
+    for level in ["1", "2"] {
+        let times =
+            times_with("Fast write level = 0", &format!("Fast write level = {level}"), "W Hit 1000 8 1 1\n");
+        assert!(near(times[0], 3.29 + 8.0 * 0.1455), "level {level}: {times:?}");
+    }
+    assert!(times_with("", "", "W Hit 100000 8 1 1\n")[0] > 8.0, "level 0 waits for the medium");
+}
+
+/// A read hit of 16 blocks after a read, ms.
+const HIT_MS: f64 = 0.348 + 16.0 * 0.1455 + 0.241;
+
+#[test]
+fn reading_ahead_goes_as_far_as_the_drives_own_limit_says() {
+    // 512 blocks from the request's end, although the segment holds 512 from its start.
+    let trace = "R Hit 0 8 1 900000\nR Hit 500 16 1 1\n";
+    let (from, to) = ("Maximum read-ahead (blks) = 256", "Maximum read-ahead (blks) = 512");
+    assert!(near(times_with(from, to, trace)[1], HIT_MS));
+    assert!(times_with("", "", trace)[1] > 2.5, "not within 256 blocks");
+}
+
+#[test]
+fn a_drive_may_drop_what_was_read() {
+    let trace = "R Hit 0 16 1 900000\nR Hit 0 16 1 1\n";
+    assert!(near(times_with("", "", trace)[1], HIT_MS));
+    let dropped = times_with("Read-ahead over requested = 0", "Read-ahead over requested = -1", trace);
+    assert!(dropped[1] > 2.5, "{dropped:?}");
+}
+
+#[test]
+fn a_bus_has_a_rate_for_each_direction() {
+    let reads = "R Hit 0 16 1 900000\nR Hit 0 16 1 1\n";
+    let (from, to) = ("Read block transfer time = 0.14550", "Read block transfer time = 0.2");
+    assert!(near(times_with(from, to, reads)[1], 0.348 + 16.0 * 0.2 + 0.241));
+    let write = "W Hit 100000 8 1 1\n";
+    assert_eq!(times_with(from, to, write), times_with("", "", write));
 }
 
 #[test]

@@ -9,6 +9,7 @@ pub mod group;
 pub mod kernel;
 pub mod lab;
 pub mod program;
+pub mod rates;
 pub mod recording;
 pub mod result;
 pub mod samples;

@@ -2,6 +2,8 @@
 
 mod graph;
 mod plot;
+mod rates;
+mod set;
 mod trace;
 
 use std::fmt::Write as _;
@@ -14,6 +16,7 @@ use crate::error::Failure;
 use crate::grid::{Grid, number, word};
 use crate::import;
 use crate::output::Output;
+use trace::Trace;
 
 /// A device's answer to the trace.
 struct Run {
@@ -24,11 +27,18 @@ struct Run {
 
 /// Replay, score, print, plot.
 pub fn validate(arguments: &ValidateArguments) -> Result<(), Failure> {
+    if arguments.rates {
+        return rates::validate(arguments);
+    }
+    if let Some(set) = &arguments.set {
+        return set::validate(set, arguments);
+    }
     let output = Output::open(arguments.output.as_deref())?;
     if let Some(plot) = &arguments.plot {
         plot::check(plot)?;
     }
-    let requests = trace::read(&arguments.trace, arguments.format.as_deref(), arguments.keep_going)?;
+    let path = arguments.trace.as_deref().unwrap_or_default();
+    let Trace { requests, left_out } = trace::read(path, arguments.format.as_deref(), arguments.keep_going)?;
     let timing = match arguments.timing {
         None => Timing::of(&requests),
         Some(TimingChoice::Closed) => Timing::Closed,
@@ -36,14 +46,14 @@ pub fn validate(arguments: &ValidateArguments) -> Result<(), Failure> {
     };
     let mut runs = Vec::new();
     for device in &arguments.devices {
-        runs.push(run(device, &requests, timing, &arguments.trace)?);
+        runs.push(run(device, &requests, timing, path)?);
     }
     if let Some(path) = &arguments.plot {
         plot::draw(path, &requests, &runs)?;
     }
     match arguments.output_format {
-        Format::Table => output.write(&table(&arguments.trace, &requests, timing, &runs)),
-        Format::Json => output.write(&json(&arguments.trace, timing, &requests, &runs)?),
+        Format::Table => output.write(&table(path, &requests, timing, &runs, left_out)),
+        Format::Json => output.write(&json(path, timing, &requests, &runs, left_out)?),
         Format::Csv => output.write(&csv(&requests, &runs)),
     }
 }
@@ -70,7 +80,11 @@ fn ms(value: f64) -> String {
     format!("{value:.3}")
 }
 
-fn table(trace: &str, requests: &[Measured], timing: Timing, runs: &[Run]) -> String {
+/// What stands for a score of a trace with gaps: the requests beside those left out are not the ones that were measured.
+const NO_SCORE: &str = "-";
+
+fn table(trace: &str, requests: &[Measured], timing: Timing, runs: &[Run], left_out: u64) -> String {
+    let scored = |value: String| if left_out == 0 { value } else { NO_SCORE.to_owned() };
     let mut grid = Grid::default();
     let heads = ["device", "measured", "simulated", "rms", "of mean", "KS", "request error"];
     grid.row(heads.map(word).into());
@@ -80,18 +94,25 @@ fn table(trace: &str, requests: &[Measured], timing: Timing, runs: &[Run]) -> St
         grid.row(vec![
             word(&run.device),
             number(ms(score.measured_mean_ms)),
-            number(ms(score.simulated_mean_ms)),
-            number(ms(score.rms_ms)),
-            number(format!("{:.1}", score.rms_percent())),
-            number(ms(score.ks)),
-            number(ms(score.request_error_ms)),
+            number(scored(ms(score.simulated_mean_ms))),
+            number(scored(ms(score.rms_ms))),
+            number(scored(format!("{:.1}", score.rms_percent()))),
+            number(scored(ms(score.ks))),
+            number(scored(ms(score.request_error_ms))),
         ]);
     }
     let how = match timing {
         Timing::Closed => "each as long after the completion before it as in the trace",
         Timing::Open => "at the recorded times",
     };
-    let mut out = format!("{trace}: {} requests, {how}\n\n", requests.len());
+    let mut out = format!("{trace}: {} requests, {how}\n", requests.len());
+    if left_out > 0 {
+        let _ = writeln!(
+            out,
+            "No score: {left_out} faulty records are left out, and what they did to the drive with them."
+        );
+    }
+    out.push('\n');
     out.push_str(&grid.render(crate::style::Style::Plain, 0));
     for run in runs {
         let _ = write!(out, "\n{}\n{}", run.device, graph::cumulative(requests, &run.simulated_ns));
@@ -108,6 +129,7 @@ struct Report<'a> {
     trace: &'a str,
     timing: &'static str,
     requests: usize,
+    left_out: u64,
     runs: Vec<ReportRun<'a>>,
 }
 
@@ -115,11 +137,11 @@ struct Report<'a> {
 struct ReportRun<'a> {
     device: &'a str,
     measured_mean_ms: f64,
-    simulated_mean_ms: f64,
-    rms_ms: f64,
-    rms_percent: f64,
-    ks: f64,
-    request_error_ms: f64,
+    simulated_mean_ms: Option<f64>,
+    rms_ms: Option<f64>,
+    rms_percent: Option<f64>,
+    ks: Option<f64>,
+    request_error_ms: Option<f64>,
     percentiles: Vec<Percentile>,
 }
 
@@ -146,7 +168,14 @@ fn percentile(sorted: &[f64], percent: f64) -> f64 {
     sorted.get(rank.min(sorted.len().saturating_sub(1))).copied().unwrap_or(0.0)
 }
 
-fn json(trace: &str, timing: Timing, requests: &[Measured], runs: &[Run]) -> Result<String, Failure> {
+fn json(
+    trace: &str,
+    timing: Timing,
+    requests: &[Measured],
+    runs: &[Run],
+    left_out: u64,
+) -> Result<String, Failure> {
+    let scored = |value: f64| (left_out == 0).then_some(value);
     let measured = sorted_ms(requests.iter().map(|request| request.response_ns));
     let each = |run: &Run| {
         let simulated = sorted_ms(run.simulated_ns.iter().copied());
@@ -164,16 +193,17 @@ fn json(trace: &str, timing: Timing, requests: &[Measured], runs: &[Run]) -> Res
             Timing::Open => "open",
         },
         requests: requests.len(),
+        left_out,
         runs: runs
             .iter()
             .map(|run| ReportRun {
                 device: &run.device,
                 measured_mean_ms: run.score.measured_mean_ms,
-                simulated_mean_ms: run.score.simulated_mean_ms,
-                rms_ms: run.score.rms_ms,
-                rms_percent: run.score.rms_percent(),
-                ks: run.score.ks,
-                request_error_ms: run.score.request_error_ms,
+                simulated_mean_ms: scored(run.score.simulated_mean_ms),
+                rms_ms: scored(run.score.rms_ms),
+                rms_percent: scored(run.score.rms_percent()),
+                ks: scored(run.score.ks),
+                request_error_ms: scored(run.score.request_error_ms),
                 percentiles: each(run),
             })
             .collect(),

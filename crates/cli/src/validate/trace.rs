@@ -14,7 +14,14 @@ use crate::output::reason;
 const REQUESTS_MAX: usize = 50_000_000;
 
 /// The requests of a trace in order of arrival.
-pub fn read(path: &str, format: Option<&str>, keep_going: bool) -> Result<Vec<Measured>, Failure> {
+pub struct Trace {
+    pub requests: Vec<Measured>,
+    /// Faulty records that are not among them.
+    pub left_out: u64,
+}
+
+/// Read a trace.
+pub fn read(path: &str, format: Option<&str>, keep_going: bool) -> Result<Trace, Failure> {
     let format = match format {
         None => None,
         Some(name) => Some(name.parse::<Format>().map_err(|e| Failure::new(e).at("--format"))?),
@@ -43,11 +50,11 @@ pub fn read(path: &str, format: Option<&str>, keep_going: bool) -> Result<Vec<Me
             "format {format} was read; such times have DiskSim's validation traces, blktrace, MSR, SYSTOR"
         )));
     }
-    let skipped = reader.skipped().faults;
-    if skipped > 0 {
-        error::warn(&format!("{path}: {skipped} faulty records left out"));
+    let left_out = reader.skipped().faults;
+    if left_out > 0 {
+        error::warn(&format!("{path}: {left_out} faulty records left out, so there is no score"));
     }
-    Ok(requests)
+    Ok(Trace { requests, left_out })
 }
 
 /// The requests so far.

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use super::disk::mechanics::{Arm, Mechanics};
 use super::events::{BusyClock, Events, Rate};
 use super::rng::{Lognormal, Rng};
-use super::spec::{Fields, SpecError, limits, load_disk};
+use super::spec::{Facts, Fields, SpecError, limits, load_disk};
 use super::{Command, Completion, Device, Limits, Op};
 
 /// Parameters of an array.
@@ -54,12 +54,7 @@ const CACHE_LINES_MAX: u64 = 1 << 24;
 impl ArraySpec {
     pub(super) fn read(fields: &mut Fields) -> Result<ArraySpec, SpecError> {
         let sectors = fields.integer("sectors", 8, 1 << 50)?;
-        let limits = Limits {
-            rotational: fields.boolean("limits.rotational")?,
-            write_cache: false,
-            fua: false,
-            ..limits(fields, sectors)?
-        };
+        let limits = limits(fields, sectors, Facts::default())?;
         let spindle = fields.text("spindles.disk")?;
         let mechanics = load_disk(&spindle, fields, "spindles.disk")?.mechanics().clone();
         let spindles = fields.integer("spindles.count", 1, 4096)? as usize;

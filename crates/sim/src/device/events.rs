@@ -103,6 +103,11 @@ impl Rate {
         Rate { ns_per_byte_32: (1000.0 / rate * 4_294_967_296.0) as u64 }
     }
 
+    /// Bytes moved in `ns` nanoseconds.
+    pub(super) fn bytes(self, ns: u64) -> u64 {
+        u64::try_from((u128::from(ns) << 32) / u128::from(self.ns_per_byte_32.max(1))).unwrap_or(u64::MAX)
+    }
+
     /// Time for `bytes`, nanoseconds.
     #[inline]
     pub(super) fn ns(self, bytes: u64) -> u64 {

@@ -14,7 +14,7 @@ mod spec;
 use std::fmt::Debug;
 
 pub use disk::{Geometry, Layout};
-pub use spec::{DeviceSpec, PRESETS, Preset, SpecError, WORDS, Word, preset, word};
+pub use spec::{DeviceSpec, Measured, PRESETS, Preset, SpecError, WORDS, Word, preset, word};
 
 pub use fairlift_core::Op;
 

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use super::events::BusyClock;
-use super::spec::{Fields, SpecError, limits};
+use super::spec::{Facts, Fields, SpecError, limits};
 use super::{Command, Completion, Device, Limits};
 
 /// Parameters of the null device.
@@ -18,7 +18,7 @@ pub(super) struct NullSpec {
 impl NullSpec {
     pub(super) fn read(fields: &mut Fields) -> Result<NullSpec, SpecError> {
         let sectors = fields.integer("sectors", 1, 1 << 50)?;
-        let limits = Limits { rotational: false, write_cache: false, fua: false, ..limits(fields, sectors)? };
+        let limits = limits(fields, sectors, Facts::default())?;
         Ok(NullSpec { limits, latency_ns: fields.integer("latency_ns", 0, 1_000_000_000_000)? })
     }
 

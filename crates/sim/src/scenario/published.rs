@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::group::GroupMetric;
 use crate::program::ProgramMetric;
 use crate::result::{JobResult, RunResult};
+use crate::stats::Latency;
 
 /// What is measured: over the processes of one fio job, a program's own figure, or a group's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +24,14 @@ pub enum Metric {
     LatencyMean,
     /// Largest completion latency, ms.
     LatencyMax,
+    /// Median of fsync and fdatasync calls, ms.
+    SyncP50,
+    /// 99th percentile of those.
+    SyncP99,
+    /// The longest of those.
+    SyncMax,
+    /// Those calls a second.
+    SyncRate,
     /// The device's time, s.
     DeviceTime,
     /// The same as a part of all jobs', 0 to 1.
@@ -194,13 +203,17 @@ pub struct Cell {
 
 impl Metric {
     /// The metrics of fio jobs.
-    pub const OF_JOBS: [Metric; 8] = [
+    pub const OF_JOBS: [Metric; 12] = [
         Metric::BandwidthSum,
         Metric::BandwidthMax,
         Metric::BandwidthMin,
         Metric::Iops,
         Metric::LatencyMean,
         Metric::LatencyMax,
+        Metric::SyncP50,
+        Metric::SyncP99,
+        Metric::SyncMax,
+        Metric::SyncRate,
         Metric::DeviceTime,
         Metric::DeviceTimeShare,
     ];
@@ -214,6 +227,10 @@ impl Metric {
             Metric::Iops => "iops",
             Metric::LatencyMean => "latency_mean",
             Metric::LatencyMax => "latency_max",
+            Metric::SyncP50 => "sync_p50",
+            Metric::SyncP99 => "sync_p99",
+            Metric::SyncMax => "sync_max",
+            Metric::SyncRate => "sync_rate",
             Metric::DeviceTime => "device_time",
             Metric::DeviceTimeShare => "device_time_share",
             Metric::Program(metric) => metric.name,
@@ -227,6 +244,8 @@ impl Metric {
             Metric::BandwidthSum | Metric::BandwidthMax | Metric::BandwidthMin => "KiB/s",
             Metric::Iops => "IOPS",
             Metric::LatencyMean | Metric::LatencyMax => "ms",
+            Metric::SyncP50 | Metric::SyncP99 | Metric::SyncMax => "ms",
+            Metric::SyncRate => "1/s",
             Metric::DeviceTime => "s",
             Metric::DeviceTimeShare => "",
             Metric::Program(metric) => metric.unit,
@@ -243,6 +262,10 @@ impl Metric {
             Metric::Iops => "IOPS",
             Metric::LatencyMean => "latency, mean",
             Metric::LatencyMax => "latency, max",
+            Metric::SyncP50 => "fsync, median",
+            Metric::SyncP99 => "fsync, p99",
+            Metric::SyncMax => "fsync, longest",
+            Metric::SyncRate => "fsyncs",
             Metric::DeviceTime => "device time",
             Metric::DeviceTimeShare => "share of the device's time",
             Metric::Program(metric) => metric.name,
@@ -273,11 +296,29 @@ impl Metric {
                 sum / n.max(1) as f64 / 1e6
             }
             Metric::LatencyMax => processes().map(|p| p.clat().max_ns()).max().unwrap_or(0) as f64 / 1e6,
+            Metric::SyncP50 => syncs(processes()).percentile_ns(50.0) as f64 / 1e6,
+            Metric::SyncP99 => syncs(processes()).percentile_ns(99.0) as f64 / 1e6,
+            Metric::SyncMax => syncs(processes()).max_ns() as f64 / 1e6,
+            Metric::SyncRate => processes().map(sync_rate).sum(),
             Metric::DeviceTime => processes().map(|p| p.device_time_ns).sum::<u64>() as f64 / 1e9,
             Metric::DeviceTimeShare => processes().map(|p| run.device_share(p)).sum(),
             Metric::Program(_) | Metric::Group(_) => return None,
         })
     }
+}
+
+/// The fsync and fdatasync calls of several processes.
+fn syncs<'a>(processes: impl Iterator<Item = &'a JobResult>) -> Latency {
+    processes.fold(Latency::default(), |mut all, process| {
+        all.merge(&process.sync);
+        all
+    })
+}
+
+/// Those calls a second of a process's time.
+fn sync_rate(process: &JobResult) -> f64 {
+    let seconds = process.ended_ns.saturating_sub(process.started_ns) as f64 / 1e9;
+    if seconds > 0.0 { process.sync.count() as f64 / seconds } else { 0.0 }
 }
 
 impl Published {

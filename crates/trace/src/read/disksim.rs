@@ -40,7 +40,8 @@ impl LineParser for DiskSim {
     }
 }
 
-/// `R|W Hit|Miss block blocks response_us gap_us`, where the gap is from that completion to the next arrival.
+/// `R|W LABEL block blocks response_us gap_us`, where the gap is from that completion to the next arrival. The label is
+/// Hit, Miss, or what else who measured wanted to tell apart (Doub, Trip): a word.
 #[derive(Default)]
 pub(crate) struct Validation {
     next_ns: u64,
@@ -52,8 +53,8 @@ impl LineParser for Validation {
             return Ok(None);
         }
         let words = Words::<6>::blank(line);
-        let columns = "R|W Hit|Miss block blocks response_us gap_us";
-        let [op, hit, block, blocks, response, gap] = *words.exactly(6, columns)?;
+        let columns = "R|W LABEL block blocks response_us gap_us";
+        let [op, label, block, blocks, response, gap] = *words.exactly(6, columns)?;
         let response_ns = time(response, 3, "the response time in us")?;
         let gap_ns = time(gap, 3, "the time to the next arrival in us")?;
         let event = Event {
@@ -66,10 +67,11 @@ impl LineParser for Validation {
                 b"W" => Op::Write,
                 _ => return Err(Problem::word("R or W", op)),
             },
-            flags: match hit {
+            flags: match label {
                 b"Hit" => Flags::CACHE_HIT,
                 b"Miss" => Flags::CACHE_MISS,
-                _ => return Err(Problem::word("Hit or Miss", hit)),
+                word if word.iter().all(u8::is_ascii_alphabetic) => Flags::default(),
+                _ => return Err(Problem::word("a label such as Hit, Miss or Doub", label)),
             },
             response_ns: Some(response_ns),
             ..Event::default()

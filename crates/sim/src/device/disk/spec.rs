@@ -8,7 +8,7 @@ use super::seek::{SeekCurve, SeekFloor};
 use super::{Disk, Overheads, Settings};
 use crate::device::Limits;
 use crate::device::events::Rate;
-use crate::device::spec::{Fields, SpecError, limits};
+use crate::device::spec::{Facts, Fields, SpecError, limits};
 
 /// A disk, described.
 #[derive(Clone, Debug)]
@@ -60,12 +60,8 @@ impl DiskSpec {
             deadline_ns: ns(fields.number("firmware.deadline_ms", 0.0, 1e6)?),
         };
         let sticky_ns = ns(fields.number_or("firmware.sticky_ms", 0.0, 0.0, PART_MS_MAX)?);
-        let limits = Limits {
-            rotational: true,
-            write_cache,
-            fua: fields.boolean("limits.fua")?,
-            ..limits(fields, geometry.sectors())?
-        };
+        let facts = Facts { rotational: true, write_cache, fua: false };
+        let limits = limits(fields, geometry.sectors(), facts)?;
         let curves: Vec<&SeekCurve> = std::iter::once(&read_seek).chain(write_seek.as_ref()).collect();
         Ok(DiskSpec {
             limits,

@@ -95,8 +95,6 @@ enum ReadAhead {
 enum WriteCache {
     /// When it is on the medium.
     Off,
-    /// When it is in the buffer, if it continues the write under way; others as off.
-    Sequential,
     /// When it is in the buffer; one that does not continue the write under way waits for that first.
     On,
 }
@@ -105,13 +103,17 @@ enum WriteCache {
 #[derive(Clone, Debug)]
 struct Settings {
     overheads: Overheads,
-    /// A block over the bus.
-    block_ns: u64,
+    /// A block over the bus to the host.
+    read_block_ns: u64,
+    /// A block over the bus from the host.
+    write_block_ns: u64,
     read_ahead: ReadAhead,
     /// Sectors read on at most; 0: what the segment holds.
     read_ahead_max: u64,
-    /// May read-ahead replace the request's own data?
+    /// May read-ahead replace the request's own data? Asked when the segment alone is the limit.
     read_ahead_over_request: bool,
+    /// A request's data leaves the buffer with it; only what was read ahead stays.
+    drop_requested: bool,
     /// Start to read on after a hit, too.
     read_ahead_after_hit: bool,
     /// A hit on the very sector that is being read next counts.
@@ -242,12 +244,10 @@ impl Drive {
         let settings = &self.settings;
         let layout = &self.media.layout;
         let size = self.segments.sectors();
+        // A limit of the drive's own counts from the request's end and may replace the request's data.
         let at_most = match settings.read_ahead_max {
-            _ if !settings.read_ahead_over_request => {
-                let sectors = if settings.read_ahead_max == 0 { size } else { settings.read_ahead_max };
-                (end + sectors).min((first + size).max(end))
-            }
-            0 => end + size,
+            0 if settings.read_ahead_over_request => end + size,
+            0 => (first + size).max(end),
             sectors => end + sectors,
         };
         let sectors = layout.sectors();
@@ -261,7 +261,8 @@ impl Drive {
                 let track_end = layout.track_end(end);
                 let from_before = self.segments.get(segment).first < layout.track_first(end);
                 let follows = from_before && track_end < sectors;
-                at_most.min(if follows { layout.track_end(track_end) } else { track_end })
+                // Ends with a track, whatever the segment holds.
+                if follows { layout.track_end(track_end) } else { track_end }
             }
         };
         limit.min(sectors)
@@ -280,6 +281,9 @@ impl Drive {
             Hit::Partial(segment) => self.read_rest(segment, first, end, now, free_ns),
             Hit::Miss => self.read_miss(first, end, now, free_ns),
         };
+        if self.settings.drop_requested {
+            self.segments.drop_front(first, end);
+        }
         self.last_was_read = true;
         self.last_write_end = None;
         sent_ns + self.settings.overheads.read_complete_ns
@@ -303,7 +307,7 @@ impl Drive {
         }
         let overheads = &self.settings.overheads;
         let start_ns = now + overheads.read_hit.ns(self.last_was_read) + overheads.prepare_ns;
-        start_ns + (end - first) * self.settings.block_ns
+        start_ns + (end - first) * self.settings.read_block_ns
     }
 
     /// The first blocks are in the buffer, or come next.
@@ -329,7 +333,7 @@ impl Drive {
         } else {
             hit_ns.max(link::available_ns(&self.passes, buffered, self.high_water(count)))
         };
-        link::sent_ns(&self.passes, count, start_ns, self.settings.block_ns)
+        link::sent_ns(&self.passes, count, start_ns, self.settings.read_block_ns)
     }
 
     fn read_miss(&mut self, first: u64, end: u64, now: u64, free_ns: u64) -> u64 {
@@ -346,7 +350,7 @@ impl Drive {
         let ready_ns = link::available_ns(&self.passes, 0, self.high_water(count)).max(begun_ns);
         let overheads = &self.settings.overheads;
         let start_ns = ready_ns + overheads.reselect_ns + overheads.prepare_ns;
-        link::sent_ns(&self.passes, count, start_ns, self.settings.block_ns)
+        link::sent_ns(&self.passes, count, start_ns, self.settings.read_block_ns)
     }
 
     /// Read sectors off the medium into a segment, leaving their passes in `self.passes`.
@@ -395,7 +399,7 @@ impl Drive {
         let done_ns = match (under_way, cache) {
             (Some(writing), _) => self.write_on(writing, first, end, now),
             (None, WriteCache::On) => self.write_buffered(first, end, now, from_ns),
-            (None, WriteCache::Off | WriteCache::Sequential) => self.write_through(first, end, now, from_ns),
+            (None, WriteCache::Off) => self.write_through(first, end, now, from_ns),
         };
         self.last_was_read = false;
         self.last_write_end = Some(end);
@@ -410,7 +414,7 @@ impl Drive {
         self.segments.grow(writing.segment, end);
         self.segments.forget(first, end, Some(writing.segment));
         self.writing = Some(Writing { end, done_ns, ..writing });
-        start_ns + (end - first) * self.settings.block_ns
+        start_ns + (end - first) * self.settings.write_block_ns
     }
 
     fn write_buffered(&mut self, first: u64, end: u64, now: u64, from_ns: u64) -> u64 {
@@ -420,7 +424,7 @@ impl Drive {
         let done_ns = self.write_media(first, end, arm_ns, times.start_ns, times.seek_min_ns);
         let segment = self.keep_written(first, end);
         self.writing = Some(Writing { segment, end, done_ns });
-        times.start_ns + (end - first) * self.settings.block_ns
+        times.start_ns + (end - first) * self.settings.write_block_ns
     }
 
     fn write_through(&mut self, first: u64, end: u64, now: u64, from_ns: u64) -> u64 {
@@ -429,7 +433,7 @@ impl Drive {
         let arm_ns = times.arm_ns.max(from_ns).max(free_ns);
         let media_ns = self.write_media(first, end, arm_ns, times.start_ns, times.seek_min_ns);
         self.keep_written(first, end);
-        let sent_ns = times.start_ns + (end - first) * self.settings.block_ns;
+        let sent_ns = times.start_ns + (end - first) * self.settings.write_block_ns;
         let overheads = &self.settings.overheads;
         media_ns.max(sent_ns + overheads.write_disconnect_ns) + times.reselect_ns
     }
@@ -450,7 +454,7 @@ impl Drive {
         let overheads = &self.settings.overheads;
         let continues = self.last_write_end == Some(first);
         let seek_min_ns = if continues { 0 } else { overheads.write_seek_min_ns };
-        if let Some(extra) = overheads.extra.filter(|_| !self.last_was_read && !continues) {
+        if let Some(extra) = overheads.extra.filter(|_| !self.last_was_read) {
             let given_up_ns = now + extra.command_ns + extra.disconnect_ns;
             return WriteTimes {
                 start_ns: given_up_ns + extra.pause_ns + overheads.reselect_ns + overheads.prepare_ns,
@@ -461,7 +465,7 @@ impl Drive {
         }
         let overhead = match self.settings.write_cache {
             WriteCache::Off => overheads.write_miss,
-            WriteCache::Sequential | WriteCache::On => overheads.write_hit,
+            WriteCache::On => overheads.write_hit,
         };
         let arm_ns = now + overhead.ns(self.last_was_read);
         WriteTimes {
@@ -474,7 +478,7 @@ impl Drive {
 
     /// Write from `arm_ns` on, blocks coming over the bus from `start_ns` on; gives the time it is on the medium.
     fn write_media(&mut self, first: u64, end: u64, arm_ns: u64, start_ns: u64, seek_min_ns: u64) -> u64 {
-        let block_ns = self.settings.block_ns;
+        let block_ns = self.settings.write_block_ns;
         let (mut at, mut next) = (arm_ns, first);
         while next < end {
             let mut pass = self.media.pass(at, self.heads, next, end, true);

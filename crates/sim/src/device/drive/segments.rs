@@ -100,6 +100,15 @@ impl Segments {
         segment.first = first.max(segment.end.saturating_sub(room)).min(segment.first);
     }
 
+    /// The segment that begins with data of `first..end` keeps only what lies behind.
+    pub(super) fn drop_front(&mut self, first: u64, end: u64) {
+        for segment in &mut self.segments {
+            if (segment.first..segment.end).contains(&first) {
+                segment.first = end.min(segment.end);
+            }
+        }
+    }
+
     /// Data that is overwritten elsewhere is worthless; the segment with it is emptied.
     pub(super) fn forget(&mut self, first: u64, end: u64, but: Option<usize>) {
         for (index, segment) in self.segments.iter_mut().enumerate() {

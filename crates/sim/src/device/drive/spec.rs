@@ -6,7 +6,7 @@ use super::segments::Segments;
 use super::{After, Drive, ExtraDisconnect, Overheads, ReadAhead, Settings, WriteCache};
 use crate::device::Limits;
 use crate::device::disk::{Rotation, read_seek};
-use crate::device::spec::{Fields, SpecError, limits};
+use crate::device::spec::{Facts, Fields, SpecError, limits};
 
 /// A measured drive, described.
 #[derive(Clone, Debug)]
@@ -52,12 +52,9 @@ impl DriveSpec {
         let count = fields.integer("buffer.segments", 1, 4096)? as usize;
         let sectors = fields.integer("buffer.segment_sectors", 1, 1 << 21)?;
         let segments = Segments::new(count, sectors, fields.boolean("buffer.own_write_segment")?);
-        let limits = Limits {
-            rotational: true,
-            write_cache: settings.write_cache != WriteCache::Off,
-            fua: fields.boolean("limits.fua")?,
-            ..limits(fields, media.layout.sectors())?
-        };
+        let facts =
+            Facts { rotational: true, write_cache: settings.write_cache != WriteCache::Off, fua: false };
+        let limits = limits(fields, media.layout.sectors(), facts)?;
         Ok(DriveSpec { limits, settings, media, segments, rpm })
     }
 
@@ -223,10 +220,11 @@ fn read_defects(fields: &mut Fields, zones: &mut [Zone]) -> Result<(), SpecError
 fn read_settings(fields: &mut Fields) -> Result<Settings, SpecError> {
     let arrival = |any: bool| if any { Arrival::Any } else { Arrival::InOrder };
     let read_ahead = ["none", "track", "cylinder", "segment", "next-track"];
-    let write_cache = ["off", "sequential", "on"];
+    let write_cache = ["off", "on"];
     Ok(Settings {
         overheads: read_overheads(fields)?,
-        block_ns: ms(fields, "bus.block_ms")?,
+        read_block_ns: ms(fields, "bus.read_block_ms")?,
+        write_block_ns: ms(fields, "bus.write_block_ms")?,
         read_ahead: match fields.choice("read_ahead.until", &read_ahead)? {
             0 => ReadAhead::None,
             1 => ReadAhead::Track,
@@ -236,6 +234,7 @@ fn read_settings(fields: &mut Fields) -> Result<Settings, SpecError> {
         },
         read_ahead_max: fields.integer("read_ahead.sectors_max", 0, 1 << 30)?,
         read_ahead_over_request: fields.boolean("read_ahead.over_request")?,
+        drop_requested: fields.boolean("buffer.drop_requested")?,
         read_ahead_after_hit: fields.boolean("read_ahead.after_hit")?,
         stop_in_sector: fields.boolean("read_ahead.stop_in_sector")?,
         almost_hits: fields.boolean("buffer.almost_hits")?,
@@ -244,7 +243,6 @@ fn read_settings(fields: &mut Fields) -> Result<Settings, SpecError> {
         write_arrival: arrival(fields.boolean("buffer.write_on_arrival")?),
         write_cache: match fields.choice("buffer.write_cache", &write_cache)? {
             0 => WriteCache::Off,
-            1 => WriteCache::Sequential,
             _ => WriteCache::On,
         },
         combine_writes: fields.boolean("buffer.combine_writes")?,

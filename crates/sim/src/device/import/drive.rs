@@ -27,7 +27,8 @@ const SPARING: [&str; 11] = [
 ];
 const SURFACES: [&str; 3] = ["first", "turning", "turning-overall"];
 const READ_AHEAD: [&str; 5] = ["none", "track", "cylinder", "segment", "next-track"];
-const WRITE_CACHE: [&str; 3] = ["off", "sequential", "on"];
+/// Levels 1 and 2 differ in which of several waiting writes is next: with one command at a time they are the same.
+const WRITE_CACHE: [&str; 3] = ["off", "on", "on"];
 
 /// The drive `disk` of the tree, or its only one.
 pub(super) fn import(tree: &Tree, path: &Path, disk: Option<&str>) -> Result<Imported, SpecError> {
@@ -231,6 +232,7 @@ fn buffer(out: &mut String, disk: &Block, notes: &mut Vec<String>) -> Result<(),
     ] {
         let _ = writeln!(out, "{key} = {}", disk.switch(name)?);
     }
+    let _ = writeln!(out, "drop_requested = {}", over < 0.0);
     let caching = disk.whole("Enable caching in buffer", 0, 2)? != 0 && segments > 0;
     let _ = writeln!(out, "caching = {caching}");
     for (key, name) in
@@ -300,28 +302,27 @@ fn rounded(ms: f64) -> f64 {
 }
 
 fn bus(out: &mut String, disk: &Block, tree: &Tree, notes: &mut Vec<String>) -> Result<(), SpecError> {
-    let mut block_ms = disk.number("Bulk sector transfer time", 0.0, MS_MAX)?;
+    // The slowest on the way sets the pace, in each direction.
+    let own_ms = disk.number("Bulk sector transfer time", 0.0, MS_MAX)?;
+    let (mut read_ms, mut write_ms) = (own_ms, own_ms);
     let buses: Vec<&Block> = on_the_way(tree, disk);
     for component in &buses {
         if component.kind == "disksim_bus" {
-            let read = component.number("Read block transfer time", 0.0, MS_MAX)?;
-            let write = component.number("Write block transfer time", 0.0, MS_MAX)?;
-            if read != write {
-                notes.push(format!(
-                    "{}: the slower of its two directions is taken for both",
-                    component.title()
-                ));
-            }
-            block_ms = block_ms.max(read).max(write);
+            read_ms = read_ms.max(component.number("Read block transfer time", 0.0, MS_MAX)?);
+            write_ms = write_ms.max(component.number("Write block transfer time", 0.0, MS_MAX)?);
         } else if let Some(item) = component.find("Bulk sector transfer time") {
-            block_ms = block_ms.max(number(item, "Bulk sector transfer time", 0.0, MS_MAX)?);
+            let both_ms = number(item, "Bulk sector transfer time", 0.0, MS_MAX)?;
+            (read_ms, write_ms) = (read_ms.max(both_ms), write_ms.max(both_ms));
         }
     }
-    if block_ms == 0.0 {
+    if read_ms == 0.0 && write_ms == 0.0 {
         notes.push("no transfer time over the bus here; the .parv file of the system may have it".into());
     }
     let high_water = disk.number("High (read) water mark", 0.0, 1.0)?;
-    let _ = writeln!(out, "\n[bus]\nblock_ms = {block_ms}\nhigh_water = {high_water}");
+    let _ = writeln!(
+        out,
+        "\n[bus]\nread_block_ms = {read_ms}\nwrite_block_ms = {write_ms}\nhigh_water = {high_water}"
+    );
     let _ = writeln!(out, "high_water_of_request = {}", disk.switch("Set watermark by reqsize")?);
     let _ = writeln!(out, "partial_at_once = {}", disk.switch("Immed transfer partial hit")?);
     Ok(())

@@ -12,6 +12,7 @@
 
 mod error;
 mod fields;
+mod measured;
 mod preset;
 
 use std::fmt::Write as _;
@@ -19,6 +20,7 @@ use std::path::Path;
 
 pub use error::SpecError;
 pub(super) use fields::Fields;
+pub use measured::Measured;
 pub use preset::{PRESETS, Preset, preset};
 
 pub(super) use error::{did_you_mean, shown};
@@ -46,6 +48,7 @@ pub struct DeviceSpec {
     model: &'static str,
     fields: Fields,
     parts: Parts,
+    measured: Option<Measured>,
 }
 
 #[derive(Clone, Debug)]
@@ -71,8 +74,8 @@ pub struct Word {
 
 /// All of them.
 pub const WORDS: [Word; 4] = [
-    Word { word: "nvme", preset: "flash-kd", note: "" },
-    Word { word: "sata-ssd", preset: "flash-kd", note: "the nearest preset, which is an NVMe drive" },
+    Word { word: "nvme", preset: "nvme-970evo", note: "" },
+    Word { word: "sata-ssd", preset: "sata-ssd-870", note: "" },
     Word { word: "hdd", preset: "nearline4t", note: "" },
     Word { word: "cloud", preset: "cloud-gp3", note: "" },
 ];
@@ -113,13 +116,24 @@ impl DeviceSpec {
             "array" => Parts::Array(ArraySpec::read(&mut fields)?),
             _ => Parts::Null(NullSpec::read(&mut fields)?),
         };
+        // What a flash drive does depends on what was written before: its name always says so.
+        let name = match &parts {
+            Parts::Flash(flash) => format!("{name} ({})", flash.state()),
+            _ => name.to_string(),
+        };
+        let measured = measured::read(&mut fields)?;
         fields.finish()?;
-        Ok(DeviceSpec { name: name.to_string(), description, model, fields, parts })
+        Ok(DeviceSpec { name, description, model, fields, parts, measured })
     }
 
-    /// The preset's name or the file's path.
+    /// The preset's name or the file's path; of a flash drive with the state it is in.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What was measured on the drive it models, if its file says.
+    pub fn measured(&self) -> Option<&Measured> {
+        self.measured.as_ref()
     }
 
     /// Its one-line description; may be empty for a file of a user's.
@@ -191,14 +205,30 @@ impl DeviceSpec {
     }
 }
 
-/// The limits every model's file gives; the model overrides what it decides itself.
-pub(super) fn limits(fields: &mut Fields, sectors: u64) -> Result<Limits, SpecError> {
+/// What a device tells the host about itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Facts {
+    pub(super) rotational: bool,
+    pub(super) write_cache: bool,
+    pub(super) fua: bool,
+}
+
+/// The limits every model's file gives. `facts` are what follows from the model; the file may say otherwise: a disk
+/// behind a hypervisor's throttle looks rotational and has a write cache, whatever lets its commands through.
+pub(super) fn limits(fields: &mut Fields, sectors: u64, facts: Facts) -> Result<Limits, SpecError> {
+    let mut fact = |path: &str, model: bool| match fields.has(path) {
+        true => fields.boolean(path),
+        false => Ok(model),
+    };
+    let rotational = fact("limits.rotational", facts.rotational)?;
+    let write_cache = fact("limits.write_cache", facts.write_cache)?;
+    let fua = fact("limits.fua", facts.fua)?;
     Ok(Limits {
         sectors,
         queue_depth: fields.integer("limits.queue_depth", 1, 65_536)? as u32,
-        rotational: false,
-        write_cache: false,
-        fua: false,
+        rotational,
+        write_cache,
+        fua,
         max_sectors: fields.integer("limits.max_kib", 4, 65_536)? as u32 * 2,
         max_segments: fields.integer("limits.max_segments", 1, 65_535)? as u16,
     })

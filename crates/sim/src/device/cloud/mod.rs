@@ -1,0 +1,148 @@
+//! A throttled volume: token buckets for operations and bytes, a base latency with a tail.
+//!
+//! A command is let through when all buckets it draws on have its tokens (or, as in QEMU, when none is overdrawn), and
+//! never before the command in front of it; then it takes the latency. Buckets may be the volume's, its reads' and its
+//! writes' own, and the instance's above them. Commands larger than the operation unit are charged one operation per
+//! unit. A volume with burst credits has one more bucket. Reads and writes wait in one queue, or in two that take turns.
+//!
+//! Not modelled: merging of small sequential operations by the service, first touch of blocks restored from a snapshot,
+//! several volumes below one instance's limit.
+
+mod bucket;
+mod spec;
+
+use std::collections::VecDeque;
+
+use super::events::{BusyClock, Events};
+use super::rng::Rng;
+use super::{Command, Completion, Device, Limits, Op};
+use bucket::{Cost, Limiter};
+
+pub(super) use spec::CloudSpec;
+
+/// A command that waits for tokens.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    tag: u32,
+    write: bool,
+    cost: Cost,
+    latency_ns: u64,
+}
+
+/// A throttled volume.
+#[derive(Clone, Debug)]
+pub(super) struct Cloud {
+    spec: CloudSpec,
+    rng: Rng,
+    /// One queue for all, or one for reads and one for writes.
+    queues: [VecDeque<Waiting>; 2],
+    /// The queue that was let through last.
+    last: usize,
+    done: Events<u32>,
+    in_device: u32,
+    busy: BusyClock,
+}
+
+impl Cloud {
+    fn new(spec: CloudSpec, rng: Rng) -> Cloud {
+        let done = Events::with_capacity(spec.limits.queue_depth as usize);
+        Cloud {
+            spec,
+            rng,
+            queues: [VecDeque::new(), VecDeque::new()],
+            last: 1,
+            done,
+            in_device: 0,
+            busy: BusyClock::default(),
+        }
+    }
+
+    /// The limiters a command draws on.
+    fn limiters(&self, write: bool) -> impl Iterator<Item = &Limiter> {
+        let own = if write { &self.spec.write } else { &self.spec.read };
+        std::iter::once(&self.spec.volume).chain(own).chain(&self.spec.instance)
+    }
+
+    /// When the first command of a queue may go, not before `now`.
+    fn ready_at(&self, queue: usize, now: u64) -> Option<u64> {
+        let waiting = self.queues[queue].front()?;
+        let pays = self.spec.pays;
+        let at =
+            self.limiters(waiting.write).fold(now, |at, limiter| limiter.ready_at(waiting.cost, pays, at));
+        Some(match &self.spec.credits {
+            Some(credits) => credits.ready_at(waiting.cost.operations, pays, at),
+            None => at,
+        })
+    }
+
+    /// The queue whose first command goes next, and when: the earlier one, and in turn if both may.
+    fn next_grant(&self, now: u64) -> Option<(u64, usize)> {
+        let other = 1 - self.last;
+        match (self.ready_at(other, now), self.ready_at(self.last, now)) {
+            (Some(at), Some(before)) if before < at => Some((before, self.last)),
+            (Some(at), _) => Some((at, other)),
+            (None, at) => at.map(|at| (at, self.last)),
+        }
+    }
+
+    /// Let everything through that may go up to `now`. `from`: when the buckets were last looked at.
+    fn grant(&mut self, from: u64, now: u64) {
+        let mut from = from;
+        while let Some((at, queue)) = self.next_grant(from).filter(|&(at, _)| at <= now) {
+            let Some(waiting) = self.queues[queue].pop_front() else { break };
+            let own = if waiting.write { &mut self.spec.write } else { &mut self.spec.read };
+            let limiters = std::iter::once(&mut self.spec.volume).chain(own).chain(&mut self.spec.instance);
+            limiters.for_each(|limiter| limiter.take(waiting.cost, at));
+            if let Some(credits) = &mut self.spec.credits {
+                credits.take(waiting.cost.operations, at);
+            }
+            self.done.push(at + waiting.latency_ns, waiting.tag);
+            self.last = queue;
+            from = at;
+        }
+    }
+}
+
+impl Device for Cloud {
+    fn limits(&self) -> &Limits {
+        &self.spec.limits
+    }
+
+    fn submit(&mut self, command: Command, now: u64) {
+        self.in_device += 1;
+        self.busy.set(true, now);
+        let latency_ns = self.spec.latency_ns(command.op, &mut self.rng);
+        let write = command.op == Op::Write;
+        match command.op {
+            Op::Read | Op::Write => {
+                let bytes = u64::from(command.sectors) * 512;
+                let operations = bytes.div_ceil(self.spec.unit_bytes).max(1);
+                let cost = Cost { operations, bytes };
+                let queue = usize::from(write && self.spec.apart);
+                self.queues[queue].push_back(Waiting { tag: command.tag, write, cost, latency_ns });
+                self.grant(now, now);
+            }
+            // Not throttled.
+            Op::Flush | Op::Discard => self.done.push(now + latency_ns, command.tag),
+        }
+    }
+
+    fn next_event(&self) -> Option<u64> {
+        let granted = self.next_grant(0).map(|(at, _)| at);
+        self.done.next_at().into_iter().chain(granted).min()
+    }
+
+    fn advance(&mut self, now: u64, done: &mut Vec<Completion>) {
+        self.grant(0, now);
+        while let Some((at_ns, tag)) = self.done.pop_until(now) {
+            self.in_device -= 1;
+            self.busy.set(self.in_device > 0, at_ns);
+            done.push(Completion { tag, at_ns });
+        }
+        self.busy.set(self.in_device > 0, now);
+    }
+
+    fn busy_ns(&self) -> u64 {
+        self.busy.total_ns()
+    }
+}
