@@ -99,7 +99,7 @@ fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
             .at("--scheduler")
             .help("'fairlift compare' puts several side by side"));
     }
-    let asked = arguments.scheduler.as_ref().map(std::slice::from_ref).unwrap_or_default();
+    let asked = arguments.scheduler.as_slice();
     let mut scenario = input::scenario(&arguments.work, asked, Columns::One)?;
     if arguments.results.output_format == Format::Json && scenario.cases.len() > 1 {
         let remedy = "fairlift compare --output-format json lists every case";

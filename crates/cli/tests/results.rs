@@ -269,7 +269,7 @@ fn groups_csv() -> String {
 fn todays_schedulers_on_a_kind_of_device() {
     let folder = small();
     for (word, device) in
-        [("nvme", "flash-kd"), ("sata-ssd", "flash-kd"), ("hdd", "nearline4t"), ("cloud", "cloud-gp3")]
+        [("nvme", "nvme-970evo"), ("sata-ssd", "sata-ssd-870"), ("hdd", "nearline4t"), ("cloud", "cloud-gp3")]
     {
         let table = folder.run(&format!("compare small.fio --device {word}")).ok();
         assert!(table.contains(&format!("device {device}, Linux 6.12")), "{table}");

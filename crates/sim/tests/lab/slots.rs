@@ -59,7 +59,7 @@ fn many_deep_jobs_share_the_pool() {
 
 /// What a depth-1 job gets beside one that has twice the tags in flight, if it can: its I/Os, all I/Os, the tags.
 fn beside_twice_the_tags(device: &DeviceSpec, scheduler: &str, one: &str, deep: &str) -> (u64, u64, u64) {
-    let limits = device.build(1).limits().clone();
+    let limits = *device.build(1).limits();
     let tags = match version::find("6.12").unwrap().queue_config(&limits, 4).admission {
         Admission::Tags { nr_requests } => nr_requests,
         Admission::Pools { .. } => unreachable!("6.12 has tags"),
