@@ -110,6 +110,7 @@ u32 fairlift_latter(struct fairlift_core *core, u32 slot, u64 now);
 
 u32 fairlift_context_new(struct fairlift_core *core, u32 group, u8 ioprio);
 void fairlift_context_exit(struct fairlift_core *core, u32 context, u64 now);
+bool fairlift_yields(struct fairlift_core *core);
 void fairlift_yield(struct fairlift_core *core, u32 from, u32 to, u64 now);
 
 /* Groups: 0 is the root; class as in ioprio: 1 real time, 2 best effort, 3 idle. */

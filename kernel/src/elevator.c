@@ -112,6 +112,7 @@ static void fl_exit_sched(struct elevator_queue *eq)
 {
 	struct fl_queue *fq = eq->elevator_data;
 
+	fl_note_yield(fq, false);
 	fl_groups_leave(fq->q);
 	hrtimer_cancel(&fq->timer);
 	WARN_ON_ONCE(fq->queued || fq->in_flight || !list_empty(&fq->waiting));
@@ -342,15 +343,6 @@ static struct request *fl_dispatch_request(struct blk_mq_hw_ctx *hctx)
 	}
 	spin_unlock_irq(&fq->lock);
 	return rq;
-}
-
-/* Something happened that may change the core's mind: does anything wait for that? Under the lock. */
-static bool fl_wake(struct fl_queue *fq)
-{
-	bool waits = fq->withheld && fq->queued;
-
-	WRITE_ONCE(fq->withheld, false);
-	return waits;
 }
 
 static enum hrtimer_restart fl_timer(struct hrtimer *timer)

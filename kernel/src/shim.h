@@ -29,6 +29,7 @@ struct fl_queue {
 	unsigned int async_depth;	/* scheduler tags async requests may take; 0: see fl_async_depth() */
 	unsigned int word_tags;		/* tags in each word of the pool */
 	bool limited;			/* a group has, or had, a limit */
+	bool yields;			/* the tunable yield is on */
 
 	spinlock_t lock;		/* everything below, and the core */
 	struct fairlift_core *core;
@@ -80,6 +81,15 @@ static inline u32 fl_slot(struct request *rq)
 static inline void fl_set_slot(struct request *rq, u32 slot)
 {
 	rq->elv.priv[0] = (void *)((uintptr_t)slot + 1);
+}
+
+/* Something happened that may change the core's mind: does anything wait for that? Under the lock. */
+static inline bool fl_wake(struct fl_queue *fq)
+{
+	bool waits = fq->withheld && fq->queued;
+
+	WRITE_ONCE(fq->withheld, false);
+	return waits;
 }
 
 static inline struct fl_queue *fl_queue_of(struct request_queue *q)
@@ -137,6 +147,7 @@ static inline void fl_groups_stop(void) {}
 #endif
 
 /* tunables.c */
+void fl_note_yield(struct fl_queue *fq, bool yields);
 int fl_make_attributes(u32 elevator, u32 profile, struct elv_fs_entry **entries);
 void fl_free_attributes(struct elv_fs_entry *entries);
 
@@ -147,7 +158,13 @@ extern const struct blk_mq_debugfs_attr fl_debugfs_attrs[];
 #ifdef FAIRLIFT_JOURNAL
 void fl_journal_start(void);
 void fl_journal_stop(void);
+void fl_journal_use(bool yields);
 #else
+static inline void fl_journal_use(bool yields)
+{
+	if (yields)
+		pr_warn_once("fairlift: this kernel has no fprobe: nobody yields to the journal\n");
+}
 static inline void fl_journal_start(void) {}
 static inline void fl_journal_stop(void) {}
 #endif

@@ -480,6 +480,16 @@ pub unsafe extern "C" fn fairlift_yield(queue: *mut Host, from: u32, to: u32, no
     unsafe { host(queue) }.yield_to(from, (to != UNKNOWN).then_some(to), now);
 }
 
+/// [`Host::yields`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_yields(queue: *mut Host) -> bool {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.yields()
+}
+
 /// `struct fairlift_state`: what a queue holds.
 #[repr(C)]
 pub struct CState {

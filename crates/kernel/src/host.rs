@@ -467,6 +467,11 @@ impl Host {
         self.note(Call::YieldTo(from, to), Answer::None);
     }
 
+    /// Does [`Host::yield_to`] do anything: has the elevator the tunable `yield`, and is it on?
+    pub fn yields(&mut self) -> bool {
+        self.queue.elevator_mut().setting("yield").is_some_and(|value| *value != 0)
+    }
+
     /// A new group below `parent`; `None` when there is no room for one.
     pub fn group_new(&mut self, parent: u32, weight: u32, class: IoClass) -> Option<u32> {
         let parent_id = self.queue.groups().known(group(parent));
