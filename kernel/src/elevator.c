@@ -4,6 +4,7 @@
  * here its answers become what blk-mq expects.
  */
 #include <linux/sbitmap.h>
+#include <trace/events/block.h>
 
 #include "shim.h"
 
@@ -16,7 +17,7 @@ static enum hrtimer_restart fl_timer(struct hrtimer *timer);
  */
 #define FL_BYTES_PER_REQUEST	704
 #define FL_BYTES_PER_CONTEXT	2432
-#define FL_BYTES_PER_GROUP	6144
+#define FL_BYTES_PER_GROUP	6336
 #define FL_BYTES_PER_RECORD	96
 
 /* Every scheduler tag there can be, up to the module's limit: nr_requests may grow to MAX_SCHED_RQ per hardware queue. */
@@ -53,7 +54,9 @@ static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
 		return NULL;
 	fq->slots = kvcalloc(setup.requests_max, sizeof(*fq->slots), GFP_NOIO);
 	fq->core = fq->slots ? fairlift_new(&setup) : NULL;
-	if (!fq->core) {
+	if (!fq->core || fl_lines_enter(fq)) {
+		if (fq->core)
+			fairlift_free(fq->core);
 		kvfree(fq->slots);
 		kfree(fq);
 		return NULL;
@@ -71,6 +74,7 @@ static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
 
 static void fl_queue_free(struct fl_queue *fq)
 {
+	fl_lines_leave(fq);
 	fairlift_free(fq->core);
 	kvfree(fq->slots);
 	kfree(fq);
@@ -166,8 +170,11 @@ static void fl_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
 	struct fl_queue *fq = fl_queue_of(data->q);
 	unsigned long tags = max(data->q->nr_requests, 1ul);
-	unsigned long depth = fl_group_depth(fq);
+	unsigned long depth;
 
+	if (unlikely(READ_ONCE(fq->limited)))
+		fl_hold_sender(fq, opf, data);
+	depth = fl_group_depth(fq);
 	if (!op_is_sync(opf))
 		depth = min_not_zero(depth, (unsigned long)fl_async_depth(fq));
 	if (depth && fl_depth_is_by_word)
@@ -180,7 +187,8 @@ static void fl_prepare_request(struct request *rq)
 {
 	struct fl_queue *fq = fl_queue_of(rq->q);
 
-	rq->elv.icq = fl_wants_contexts(fq->elevator) ? ioc_find_get_icq(rq->q) : NULL;
+	/* What waited for a limit is sent by another: it counts as one of the tasks of its group that have no context. */
+	rq->elv.icq = fl_wants_contexts(fq->elevator) && !fl_is_outlet() ? ioc_find_get_icq(rq->q) : NULL;
 	rq->elv.priv[0] = NULL;
 	fl_set_place(rq, FL_OUTSIDE);
 }
@@ -212,6 +220,8 @@ static bool fl_hand_over(struct fl_queue *fq, struct request *rq, bool at_head, 
 	slot = at_head ? fairlift_insert_head(fq->core, &arrival, now) : fairlift_insert(fq->core, &arrival, now);
 	if (slot == FAIRLIFT_NO_SLOT)
 		return false;
+	if (unlikely(READ_ONCE(fq->limited)))
+		fl_charge_request(fq, rq, arrival.group, now);
 	fq->slots[slot] = rq;
 	fl_set_slot(rq, slot);
 	fl_set_place(rq, FL_QUEUED);
@@ -253,6 +263,7 @@ static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 		list_del_init(&rq->queuelist);
 		if (fl_place(rq) == FL_OUTSIDE && blk_mq_sched_try_insert_merge(q, rq, &merged))
 			continue;
+		trace_block_rq_insert(rq);
 		fl_insert(fq, rq, at_head, now);
 	}
 	spin_unlock_irq(&fq->lock);
@@ -261,12 +272,6 @@ static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 		list_del_init(&rq->queuelist);
 		blk_mq_free_request(rq);
 	}
-}
-
-/* Is the queue being frozen, to change its elevator or its size? blk-mq runs it then, and waits until it is empty. */
-static bool fl_runs_dry(struct request_queue *q)
-{
-	return percpu_ref_is_dying(&q->q_usage_counter);
 }
 
 /* Without a look at the lock: blk-mq asks often, and asks again after every insert, completion and timer. */
@@ -294,10 +299,10 @@ static void fl_refill(struct fl_queue *fq, u64 now)
  * need not ask; it would every 3 ms. An answer that waits for nothing (the
  * core promises that there is none) is left to these 3 ms.
  */
-static void fl_withhold(struct fl_queue *fq, u32 answer, u64 until)
+static void fl_withhold(struct fl_queue *fq, u32 answer, u64 now, u64 until)
 {
 	if (answer == FAIRLIFT_IDLE)
-		hrtimer_start(&fq->timer, ns_to_ktime(until), HRTIMER_MODE_ABS);
+		hrtimer_start(&fq->timer, fl_timer_at(now, until), HRTIMER_MODE_ABS);
 	if (fq->queued && (answer == FAIRLIFT_IDLE || fq->in_flight))
 		WRITE_ONCE(fq->withheld, true);
 }
@@ -311,7 +316,7 @@ static struct request *fl_next(struct fl_queue *fq, u64 now)
 	for (;;) {
 		slot = fairlift_dispatch(fq->core, now, &until);
 		if (slot >= fq->requests_max) {
-			fl_withhold(fq, slot, until);
+			fl_withhold(fq, slot, now, until);
 			return NULL;
 		}
 		if (fq->slots[slot])
@@ -330,9 +335,6 @@ static struct request *fl_dispatch_request(struct blk_mq_hw_ctx *hctx)
 
 	spin_lock_irq(&fq->lock);
 	now = blk_time_get_ns();
-	/* At the rate of a slow limit everybody would wait for the freeze, whatever group they are of. */
-	if (unlikely(fq->limited && fl_runs_dry(q)))
-		fairlift_open_limits(fq->core, now);
 	rq = fl_next(fq, now);
 	if (rq) {
 		fl_forget_merge(q, rq);

@@ -97,11 +97,13 @@ static void fl_unregister(u32 elevator)
 
 static int __init fl_init(void)
 {
-	int error = fl_find_cfq_version() ?: fl_find_depth_meaning();
+	int error = fl_find_cfq_version() ?: fl_find_depth_meaning() ?: fl_lines_start();
 	u32 i;
 
 	if (error)
 		return error;
+	/* The core is called with interrupts off, from a timer's interrupt too: no place for locks that sleep. */
+	BUILD_BUG_ON(IS_ENABLED(CONFIG_PREEMPT_RT));
 	/* An elevator may be selected as soon as it is registered. */
 	fl_groups_start();
 	for (i = 0; !error && i < FAIRLIFT_ELEVATORS; i++) {
@@ -113,6 +115,7 @@ static int __init fl_init(void)
 		while (i--)
 			fl_unregister(i);
 		fl_groups_stop();
+		fl_lines_stop();
 		return error;
 	}
 	fl_journal_start();
@@ -127,6 +130,7 @@ static void __exit fl_exit(void)
 	for (i = FAIRLIFT_ELEVATORS; i--; )
 		fl_unregister(i);
 	fl_groups_stop();
+	fl_lines_stop();
 }
 
 module_init(fl_init);

@@ -40,7 +40,7 @@ static ssize_t fl_store(struct elevator_queue *eq, const char *page, size_t leng
 
 	if (fairlift_tunable_parse(fq->elevator, fq->profile, index, page, length,
 				   &value, reason, sizeof(reason))) {
-		pr_warn("%s: %s\n", eq->type->elevator_name, reason);
+		pr_warn("%s: %*pE\n", eq->type->elevator_name, (int)strlen(reason), reason);
 		return -EINVAL;
 	}
 	spin_lock_irq(&fq->lock);
