@@ -132,6 +132,7 @@ bool fairlift_is_limited(struct fairlift_core *core, u32 group, bool write);
 u32 fairlift_ask(struct fairlift_core *core, u32 group, bool write, u64 bytes, u64 now);
 u32 fairlift_let_in(struct fairlift_core *core, u64 now, u64 *until);
 void fairlift_charge(struct fairlift_core *core, u32 group, bool write, u64 bytes, bool whole, u64 now);
+void fairlift_refund(struct fairlift_core *core, u32 group, bool write, u64 bytes, u64 now);
 
 bool fairlift_takes_too_many(struct fairlift_core *core, u32 group, u32 tags);
 void fairlift_group_stats(struct fairlift_core *core, u32 group, struct fairlift_group_stats *stats);

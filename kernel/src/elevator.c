@@ -11,23 +11,32 @@
 static enum hrtimer_restart fl_timer(struct hrtimer *timer);
 
 /*
- * Bytes the core takes for a request, a context and a group, rounded up: what
- * crates/kernel/tests/memory.rs measures for the largest elevator. Contexts and
- * groups come with one in reserve each.
+ * Bytes the core takes for itself and for each request, context, group and
+ * recorded call, rounded up: what crates/kernel/tests/memory.rs measures for the
+ * largest elevator. Contexts and groups come with one in reserve each.
  */
+#define FL_BYTES		16384
 #define FL_BYTES_PER_REQUEST	704
 #define FL_BYTES_PER_CONTEXT	2432
 #define FL_BYTES_PER_GROUP	6336
 #define FL_BYTES_PER_RECORD	96
+/* There is room for so many requests at least, since nr_requests may become larger. */
+#define FL_REQUESTS_MIN		1024
 
-/* Every scheduler tag there can be, up to the module's limit: nr_requests may grow to MAX_SCHED_RQ per hardware queue. */
+/*
+ * Room for requests: what the parameter says, else twice the tags there are now.
+ * Should nr_requests become larger still, what has no room waits in order of
+ * arrival.
+ */
 static u32 fl_slots_wanted(struct request_queue *q)
 {
-	u32 tags = MAX_SCHED_RQ;
+	u32 tags = q->nr_requests;
 
+	if (fl_requests_max)
+		return fl_requests_max;
 	if (!blk_mq_is_shared_tags(q->tag_set->flags))
 		tags *= max(q->nr_hw_queues, 1u);
-	return clamp(tags, 1u, max(fl_requests_max, 1u));
+	return max(2 * tags, FL_REQUESTS_MIN);
 }
 
 static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
@@ -41,22 +50,20 @@ static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
 		.rotational = !blk_queue_nonrot(q),
 		.groups_max = fl_groups_max,
 	};
-	size_t bytes = FL_BYTES_PER_REQUEST * (size_t)setup.requests_max +
+	size_t bytes = FL_BYTES + FL_BYTES_PER_REQUEST * (size_t)setup.requests_max +
 		       FL_BYTES_PER_CONTEXT * (size_t)setup.contexts_max +
 		       FL_BYTES_PER_GROUP * ((size_t)setup.groups_max + 1) +
 		       FL_BYTES_PER_RECORD * (size_t)setup.records_max;
 	struct fl_queue *fq;
 
-	if (!fl_memory_suffices(bytes))
-		return NULL;
-	fq = kzalloc_node(sizeof(*fq), GFP_NOIO, q->node);
+	fq = kzalloc_node(sizeof(*fq), GFP_NOIO | __GFP_NOWARN, q->node);
 	if (!fq)
 		return NULL;
-	fq->slots = kvcalloc(setup.requests_max, sizeof(*fq->slots), GFP_NOIO);
-	fq->core = fq->slots ? fairlift_new(&setup) : NULL;
+	fq->slots = kvcalloc(setup.requests_max, sizeof(*fq->slots), GFP_NOIO | __GFP_NOWARN);
+	fq->core = fq->slots ? fl_core_new(&fq->arena, &setup, bytes) : NULL;
 	if (!fq->core || fl_lines_enter(fq)) {
 		if (fq->core)
-			fairlift_free(fq->core);
+			fl_core_free(&fq->arena, fq->core);
 		kvfree(fq->slots);
 		kfree(fq);
 		return NULL;
@@ -75,7 +82,7 @@ static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
 static void fl_queue_free(struct fl_queue *fq)
 {
 	fl_lines_leave(fq);
-	fairlift_free(fq->core);
+	fl_core_free(&fq->arena, fq->core);
 	kvfree(fq->slots);
 	kfree(fq);
 }
@@ -191,6 +198,7 @@ static void fl_prepare_request(struct request *rq)
 	rq->elv.icq = fl_wants_contexts(fq->elevator) && !fl_is_outlet() ? ioc_find_get_icq(rq->q) : NULL;
 	rq->elv.priv[0] = NULL;
 	fl_set_place(rq, FL_OUTSIDE);
+	fl_note_sender(fq, rq);
 }
 
 /* Let bios and requests be merged into rq. Discards of several ranges grow without a word to the elevator: not these. */
@@ -435,6 +443,8 @@ static void fl_finish_request(struct request *rq)
 			fl_vanish(fq, rq);
 		fl_set_place(rq, FL_OUTSIDE);
 		spin_unlock_irqrestore(&fq->lock, flags);
+	} else {
+		fl_refund_sender(fq, rq);
 	}
 	if (rq->elv.icq) {
 		put_io_context(rq->elv.icq->ioc);

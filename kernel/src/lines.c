@@ -8,7 +8,7 @@
  * - A sender: a task whose bio that hook does not see (with a flush or FUA, a
  *   part of a split one, on a queue with nomerges 2). It sleeps where the block
  *   layer asks how many tags it may take, and is charged for one bio and a
- *   sector; the rest when the request comes. What it sends is never held: the
+ *   sector; the rest when the request comes, and nothing if it is a flush alone. What it sends is never held: the
  *   kernel's flush machine would hold back everybody's flushes with it.
  *
  * So nothing that waits has a tag, a slot or a hardware queue. A line is one of
@@ -319,6 +319,32 @@ void fl_hold_sender(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data
 		fl_sender_waits(fq, sender);
 	else
 		kfree(sender);
+}
+
+/* Its sender was charged: for which group, should it turn out to be a flush without data. Called by the sender. */
+void fl_note_sender(struct fl_queue *fq, struct request *rq)
+{
+	if (likely(!(__force u32)(rq->rq_flags & FL_RQF_CHARGED)))
+		return;
+	spin_lock_irq(&fq->lock);
+	rq->elv.priv[0] = (void *)(uintptr_t)fl_current_group(fq->q);
+	spin_unlock_irq(&fq->lock);
+}
+
+/* A request is done that never was with the core: it carried nothing. */
+void fl_refund_sender(struct fl_queue *fq, struct request *rq)
+{
+	unsigned long flags;
+	u64 now;
+
+	if (likely(!(__force u32)(rq->rq_flags & FL_RQF_CHARGED)))
+		return;
+	rq->rq_flags &= ~FL_RQF_CHARGED;
+	spin_lock_irqsave(&fq->lock, flags);
+	now = ktime_get_ns();
+	fairlift_refund(fq->core, (uintptr_t)rq->elv.priv[0], op_is_write(req_op(rq)), FL_SENDER_BYTES, now);
+	fl_let_in(fq, now);
+	spin_unlock_irqrestore(&fq->lock, flags);
 }
 
 /* A request is with the core: what of it was not charged is charged now. Under the lock. */

@@ -4,9 +4,9 @@
 
 #include "shim.h"
 
-unsigned int fl_requests_max = 8192;
+unsigned int fl_requests_max;
 module_param_named(requests_max, fl_requests_max, uint, 0644);
-MODULE_PARM_DESC(requests_max, "requests a disk's queue has room for; more wait in order of arrival (default 8192)");
+MODULE_PARM_DESC(requests_max, "requests a disk's queue has room for; more wait in order of arrival (default 0: twice the tags, 1024 at least)");
 
 /* Of tasks and cgroups there are as many places in reserve, for those whose subtree has not taken the others. */
 unsigned int fl_contexts_max = 256;

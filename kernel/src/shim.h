@@ -21,6 +21,12 @@
 
 #include "core.h"
 
+/* The memory of a core (runtime.c). */
+struct fl_arena {
+	void *memory;
+	size_t size, used;
+};
+
 /* Who waits for a limit of one group in one direction (lines.c). */
 struct fl_line {
 	struct bio_list bios;
@@ -40,6 +46,7 @@ struct fl_queue {
 
 	spinlock_t lock;		/* everything below, and the core */
 	struct fairlift_core *core;
+	struct fl_arena arena;
 	struct request **slots;		/* by the core's slot; NULL: free, or gone while queued */
 	struct list_head waiting;	/* requests for which the core had no slot, first come first served */
 	unsigned int queued;		/* with the core or waiting */
@@ -180,6 +187,8 @@ void fl_lines_move(struct fl_queue *fq, u32 number, u32 parent, u64 now);
 bool fl_hold_bio(struct fl_queue *fq, struct bio *bio);
 void fl_bio_merged(struct bio *bio);
 void fl_hold_sender(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data *data);
+void fl_note_sender(struct fl_queue *fq, struct request *rq);
+void fl_refund_sender(struct fl_queue *fq, struct request *rq);
 void fl_charge_request(struct fl_queue *fq, struct request *rq, u32 group, u64 now);
 int fl_lines_enter(struct fl_queue *fq);
 void fl_lines_leave(struct fl_queue *fq);
@@ -190,6 +199,8 @@ static inline bool fl_is_outlet(void) { return false; }
 static inline bool fl_hold_bio(struct fl_queue *fq, struct bio *bio) { return false; }
 static inline void fl_bio_merged(struct bio *bio) {}
 static inline void fl_hold_sender(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data *data) {}
+static inline void fl_note_sender(struct fl_queue *fq, struct request *rq) {}
+static inline void fl_refund_sender(struct fl_queue *fq, struct request *rq) {}
 static inline void fl_charge_request(struct fl_queue *fq, struct request *rq, u32 group, u64 now) {}
 static inline int fl_lines_enter(struct fl_queue *fq) { return 0; }
 static inline void fl_lines_leave(struct fl_queue *fq) {}
@@ -227,6 +238,7 @@ u32 fl_profile(u32 elevator);
 extern unsigned int fl_requests_max, fl_contexts_max, fl_groups_max, fl_record;
 
 /* runtime.c */
-bool fl_memory_suffices(size_t bytes);
+struct fairlift_core *fl_core_new(struct fl_arena *arena, const struct fairlift_setup *setup, size_t bytes);
+void fl_core_free(struct fl_arena *arena, struct fairlift_core *core);
 
 #endif

@@ -273,7 +273,7 @@ flushed_writes() {
 # with O_DSYNC or PREFLUSH. The block layer sends no flush while data between two flushes is on its way: who holds that back holds
 # back everybody's fsync.
 others_flushes() {
-    for attack in nothing "O_DSYNC" "PREFLUSH" "O_DSYNC, 1 a second" "PREFLUSH, 1 a second"; do
+    for attack in "$@"; do
         start
         group a 1
         group v 1000
@@ -368,12 +368,13 @@ limited_crowd() {
     elevator $disk "$name"
 }
 
-# A tenant at its limit with dirty pages, beside another's 100 MiB, on a file system that says whose pages are.
+# A tenant at its limit with dirty pages, beside another's 100 MiB, on a file system that says whose pages they are.
 limited_writeback() {
     start
     echo 256 >/sys/block/$disk/queue/nr_requests
     echo "+memory +io" >$cgroups/cgroup.subtree_control
-    mkfs.ext4 -q -F /dev/$disk && mount -t ext4 /dev/$disk /mnt || fail "mount"
+    # Without ordered data: else a commit waits for the pages at the limit, and everybody for the commit, as with io.max.
+    mkfs.ext4 -q -F /dev/$disk && mount -t ext4 -o data=writeback /dev/$disk /mnt || fail "mount"
     # Little may be dirty before somebody has to write it.
     echo 8388608 >/proc/sys/vm/dirty_background_bytes
     echo 67108864 >/proc/sys/vm/dirty_bytes
@@ -411,15 +412,15 @@ longest() {
 load
 modprobe configfs && mount -t configfs configfs /sys/kernel/config || fail "no configfs"
 # The short form leaves out c and f, whose one-at-a-time victims take minutes to tell from an emulated machine's own pauses. e is asked
-# for by name: holding back data between two flushes holds back everybody's, and nothing is done about that yet.
-parts=${PARTS:-$(long "a b c d f" "a b d")}
+# for by name: data between two flushes that waits for its turn by weight holds back everybody's, and nothing is done about that yet.
+parts=${PARTS:-$(long "a b c d f g h i" "a b d g h i")}
 names=$(long "$OURS" fl-cfq)
 for part in $parts; do
     echo "-- $part"
     case $part in
     b) modprobe null_blk nr_devices=0; cached_disk 64; insmod ./preflush.ko disk=/dev/$disk || fail "preflush.ko" ;;
     h) modprobe -a null_blk ext4; rmmod null_blk; quick_disk ;;
-    e) modprobe null_blk nr_devices=0; cached_disk 1; insmod ./preflush.ko disk=/dev/$disk || fail "preflush.ko" ;;
+    [ei]) modprobe null_blk nr_devices=0; cached_disk 1; insmod ./preflush.ko disk=/dev/$disk || fail "preflush.ko" ;;
     *) slow_disk ;;
     esac
     for name in ${ELEVATORS:-$names}; do
@@ -428,10 +429,11 @@ for part in $parts; do
         b) flushed_writes ;;
         c) many_tasks 1050 ;;
         d) many_groups 264 ;;
-        e) others_flushes ;;
+        e) others_flushes "nothing" "O_DSYNC" "PREFLUSH" ;;
         f) all_tags ;;
         g) limited_crowd ;;
         h) limited_writeback ;;
+        i) others_flushes "O_DSYNC, 1 a second" "PREFLUSH, 1 a second" ;;
         esac
         drained $disk
     done

@@ -474,6 +474,16 @@ pub unsafe extern "C" fn fairlift_charge(
     unsafe { host(queue) }.charge(group, direction(write), bytes, whole, now);
 }
 
+/// [`Host::refund`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_refund(queue: *mut Host, group: u32, write: bool, bytes: u64, now: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.refund(group, direction(write), bytes, now);
+}
+
 /// [`Host::takes_too_many`].
 ///
 /// # Safety

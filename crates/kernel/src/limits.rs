@@ -135,4 +135,13 @@ impl Host {
         }
         self.note(Call::Charge { group: number, direction, bytes, whole }, Answer::None);
     }
+
+    /// What [`Host::ask`] let go with so many bytes turned out to be nothing: it is not charged. Call [`Host::let_in`].
+    pub fn refund(&mut self, number: u32, direction: Direction, bytes: u64, now: u64) {
+        let now = self.enter(now);
+        let groups = self.queue.groups();
+        let group = groups.known(GroupId::from_index(number as usize));
+        self.lines.limiter.refund(groups, group, direction, bytes, now);
+        self.note(Call::Refund { group: number, direction, bytes }, Answer::None);
+    }
 }

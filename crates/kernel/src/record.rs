@@ -39,6 +39,7 @@ pub enum Call {
     GroupLimit { group: u32, direction: Direction, rates: Rates },
     Ask { group: u32, direction: Direction, bytes: u64 },
     LetIn,
+    Refund { group: u32, direction: Direction, bytes: u64 },
     Charge { group: u32, direction: Direction, bytes: u64, whole: bool },
     Set(u32, u64),
 }
@@ -223,6 +224,9 @@ impl fmt::Display for Call {
             Call::Ask { group, direction, bytes } => {
                 write!(f, "ask {group} {} {bytes}", direction_name(*direction))
             }
+            Call::Refund { group, direction, bytes } => {
+                write!(f, "refund {group} {} {bytes}", direction_name(*direction))
+            }
             Call::LetIn => f.write_str("let-in"),
             Call::Charge { group, direction, bytes, whole } => {
                 let part = if *whole { "whole" } else { "rest" };
@@ -373,6 +377,9 @@ pub fn parse_call(text: &str) -> Option<Call> {
         }
         "ask" => {
             Call::Ask { group: words.number()?, direction: words.direction()?, bytes: words.number()? }
+        }
+        "refund" => {
+            Call::Refund { group: words.number()?, direction: words.direction()?, bytes: words.number()? }
         }
         "let-in" => Call::LetIn,
         "charge" => Call::Charge {

@@ -171,6 +171,7 @@ fn answer(host: &mut Host, now: u64, call: Call) -> Answer {
         Call::Ask { group, direction, bytes } => {
             return Answer::number(host.ask(group, direction, bytes, now));
         }
+        Call::Refund { group, direction, bytes } => host.refund(group, direction, bytes, now),
         Call::LetIn => return host.let_in(now).into(),
         Call::Charge { group, direction, bytes, whole } => {
             host.charge(group, direction, bytes, whole, now);

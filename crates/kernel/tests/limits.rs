@@ -224,6 +224,20 @@ fn a_sender_is_charged_for_a_sector_and_then_for_the_rest() {
     assert!((975 * MS..=1001 * MS).contains(&served[0].0), "{served:?}");
 }
 
+/// Two writes of 10 a second, each with a flush behind it that carries nothing: the flush waits, and costs nothing.
+#[test]
+fn a_flush_without_data_is_not_charged() {
+    let mut module = module("deadline");
+    let group = new_group(&mut module, 0);
+    limit(&mut module, group, Direction::Write, 0, 10);
+    module.send(bio(Op::Write, 800, group), 1);
+    let line = module.host.ask(group, Direction::Write, 512, 1).expect("it waits");
+    assert_eq!(module.host.let_in(200 * MS), LetIn::Go(line));
+    module.host.refund(group, Direction::Write, 512, 200 * MS);
+    module.send(bio(Op::Write, 1600, group), 200 * MS);
+    assert_eq!(module.held(), 0, "as if there had been no flush");
+}
+
 #[test]
 fn a_limit_goes_with_its_group_and_what_waits_goes_to_the_parent() {
     let mut module = module("deadline");

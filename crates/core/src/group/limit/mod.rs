@@ -323,6 +323,15 @@ impl<T: Copy> Limiter<T> {
         }
     }
 
+    /// A bio that was let go turned out to be none (a flush without data): it is not charged. Begin a round.
+    pub fn refund(&mut self, groups: &Groups, group: GroupId, direction: Direction, bytes: u64, now: u64) {
+        let side = &mut self.sides[direction as usize];
+        if side.busy > 0 {
+            side.renew(groups, group);
+            side.refund(groups, group, bytes, now);
+        }
+    }
+
     // ---- bios go ----------------------------------------------------------------------------------------------------------
 
     /// Begin to let in who may go by `now`. Those who found no slot before have another try, a few at a time.

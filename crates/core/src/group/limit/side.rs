@@ -253,6 +253,16 @@ impl Side {
         self.rearrange(groups, group, now);
     }
 
+    /// A bio of `group` that was charged did not go: all limits on its way open that much earlier.
+    pub(super) fn refund(&mut self, groups: &Groups, group: GroupId, bytes: u64, now: u64) {
+        for above in groups.path(group) {
+            let gate = self.gate_mut(above);
+            gate.bytes.refund(bytes);
+            gate.ios.refund(1);
+            self.rearrange(groups, above, now);
+        }
+    }
+
     // ---- places -----------------------------------------------------------------------------------------------------------
 
     /// Something changed at the gate of `group`: it takes the place that it belongs to now, and so do those above it as far as
