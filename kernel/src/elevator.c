@@ -59,9 +59,11 @@ static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
 	fq = kzalloc_node(sizeof(*fq), GFP_NOIO | __GFP_NOWARN, q->node);
 	if (!fq)
 		return NULL;
-	fq->slots = kvcalloc(setup.requests_max, sizeof(*fq->slots), GFP_NOIO | __GFP_NOWARN);
-	fq->core = fq->slots ? fl_core_new(&fq->arena, &setup, bytes) : NULL;
-	if (!fq->core || fl_lines_enter(fq)) {
+	/* The largest first: what is more than there is, is refused at once. */
+	fq->core = fl_core_new(&fq->arena, &setup, bytes);
+	if (fq->core)
+		fq->slots = kvcalloc(setup.requests_max, sizeof(*fq->slots), GFP_NOIO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
+	if (!fq->slots || fl_lines_enter(fq)) {
 		if (fq->core)
 			fl_core_free(&fq->arena, fq->core);
 		kvfree(fq->slots);

@@ -375,9 +375,7 @@ pub fn parse_call(text: &str) -> Option<Call> {
             let rates = Rates { bytes_per_s: words.number()?, ios_per_s: words.number()? };
             Call::GroupLimit { group, direction, rates }
         }
-        "ask" => {
-            Call::Ask { group: words.number()?, direction: words.direction()?, bytes: words.number()? }
-        }
+        "ask" => Call::Ask { group: words.number()?, direction: words.direction()?, bytes: words.number()? },
         "refund" => {
             Call::Refund { group: words.number()?, direction: words.direction()?, bytes: words.number()? }
         }

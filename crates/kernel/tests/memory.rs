@@ -92,7 +92,10 @@ fn every_queue_fits_into_its_piece() {
                 + per("FL_BYTES_PER_CONTEXT", contexts)
                 + per("FL_BYTES_PER_GROUP", groups + 1)
                 + per("FL_BYTES_PER_RECORD", records);
-            assert!(taken <= piece, "{elevator}, {requests} requests, {contexts} contexts, {groups} groups: {taken} of {piece}");
+            assert!(
+                taken <= piece,
+                "{elevator}, {requests} requests, {contexts} contexts, {groups} groups: {taken} of {piece}"
+            );
         }
     }
 }
