@@ -269,13 +269,15 @@ flushed_writes() {
     clean_up
 }
 
-# Who has to wait for whose flush: the longest fsync of a victim of weight 1000 while an attacker of weight 1, or a limited one, writes
-# with O_DSYNC or PREFLUSH. The block layer sends no flush while data between two flushes is on its way: who holds that back holds
+# others_flushes WEIGHT ATTACK...: who has to wait for whose flush? The longest fsync of a victim of weight 1000 while an attacker of
+# that weight, or a limited one, writes with O_DSYNC or PREFLUSH. The block layer sends no flush while data between two flushes is on its way: who holds that back holds
 # back everybody's fsync.
 others_flushes() {
+    weight=$1
+    shift
     for attack in "$@"; do
         start
-        group a 1
+        group a "$weight"
         group v 1000
         # The disk is busy with the victim's own reads.
         load_in v --rw=randread --iodepth=32
@@ -368,6 +370,11 @@ limited_crowd() {
     elevator $disk "$name"
 }
 
+# Into a file, from the victim's cgroup.
+hundred_mib() {
+    sh -c 'echo 0 >"$1/cgroup.procs" && exec dd if=/dev/zero of="$2" bs=64k count=1600' - $cgroups/v "$1"
+}
+
 # A tenant at its limit with dirty pages, beside another's 100 MiB, on a file system that says whose pages they are.
 limited_writeback() {
     start
@@ -375,21 +382,22 @@ limited_writeback() {
     echo "+memory +io" >$cgroups/cgroup.subtree_control
     # Without ordered data: else a commit waits for the pages at the limit, and everybody for the commit, as with io.max.
     mkfs.ext4 -q -F /dev/$disk && mount -t ext4 -o data=writeback /dev/$disk /mnt || fail "mount"
-    # Little may be dirty before somebody has to write it.
-    echo 8388608 >/proc/sys/vm/dirty_background_bytes
-    echo 67108864 >/proc/sys/vm/dirty_bytes
+    # What is dirty is soon written. How much may be dirty is left as it is: with little, the kernel itself makes others wait for the
+    # tenant's pages (balance_dirty_pages), whoever holds these back.
     echo 50 >/proc/sys/vm/dirty_writeback_centisecs
     echo 50 >/proc/sys/vm/dirty_expire_centisecs
     group a 100
     group v 100
+    started=$(cut -d. -f1 /proc/uptime)
+    hundred_mib /mnt/before 2>>loads
+    alone=$(($(cut -d. -f1 /proc/uptime) - started))
+    echo "$name: 100 MiB alone: $alone s"
     echo "$number wbps=1" >$cgroups/a/io.fairlift.max || fail "io.fairlift.max"
     # Pages that are no neighbours: each is a request.
     in_group a fio --name=a --filename=/mnt/a --rw=randwrite --bs=4k --size=64m --number_ios=2000 --fallocate=none
     sleep 5
     no_tags "dirty pages at a limit"
-    # What writes back leaves it to the limit.
-    within "100 MiB of another cgroup beside dirty pages at a limit" 15 \
-        sh -c 'echo 0 >"$1/cgroup.procs" && exec dd if=/dev/zero of=/mnt/v bs=64k count=1600' - $cgroups/v
+    within "100 MiB of another cgroup beside dirty pages at a limit" "$((3 * alone + 5))" hundred_mib /mnt/v
     written=$(sed -n "s/^$number .*wbytes=\([0-9]*\) .*/\1/p" $cgroups/a/io.fairlift.stat)
     verdict "$([ "${written:-0}" -le 8388608 ]; echo $?)" "$name: the one at its limit wrote ${written:-0} bytes (bound 8 MiB)"
     echo "$number wbps=max" >$cgroups/a/io.fairlift.max
@@ -429,11 +437,11 @@ for part in $parts; do
         b) flushed_writes ;;
         c) many_tasks 1050 ;;
         d) many_groups 264 ;;
-        e) others_flushes "nothing" "O_DSYNC" "PREFLUSH" ;;
+        e) others_flushes 1 "nothing" "O_DSYNC" "PREFLUSH" ;;
         f) all_tags ;;
         g) limited_crowd ;;
         h) limited_writeback ;;
-        i) others_flushes "O_DSYNC, 1 a second" "PREFLUSH, 1 a second" ;;
+        i) others_flushes 1000 "O_DSYNC, 1 a second" "PREFLUSH, 1 a second" ;;
         esac
         drained $disk
     done
