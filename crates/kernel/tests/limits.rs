@@ -232,9 +232,9 @@ fn a_flush_without_data_is_not_charged() {
     limit(&mut module, group, Direction::Write, 0, 10);
     module.send(bio(Op::Write, 800, group), 1);
     let line = module.host.ask(group, Direction::Write, 512, 1).expect("it waits");
-    assert_eq!(module.host.let_in(200 * MS), LetIn::Go(line));
-    module.host.refund(group, Direction::Write, 512, 200 * MS);
-    module.send(bio(Op::Write, 1600, group), 200 * MS);
+    assert_eq!(module.host.let_in(101 * MS), LetIn::Go(line));
+    module.host.refund(group, Direction::Write, 512, 101 * MS);
+    module.send(bio(Op::Write, 1600, group), 101 * MS);
     assert_eq!(module.held(), 0, "as if there had been no flush");
 }
 
