@@ -2,22 +2,29 @@
 # of src/ and probes/, $release to the kernel's and $dir to where it is built.
 # shellcheck shell=sh disable=SC2154 # set by who reads this
 
-# The kernel's headers, public and private.
+# The kernel's headers, public and private. What the public ones can answer is asked before the private ones are fetched (139 MB).
 find_headers() {
-    headers=/lib/modules/$release/build
+    headers=${HEADERS:-/lib/modules/$release/build}
     [ -e "$headers/Makefile" ] || die "no headers of kernel $release ($headers): install linux-headers-$release"
     mkdir -p "$dir/module"
+    [ -e "$dir/private/complete" ] || ask "$(grep -L '^#include "' "$here"/probes/*.c)"
     "$here/headers" "$release" "$dir/private"
 }
 
 # What the kernel offers is found out by compiling, not by its version.
 probe() {
+    ask "$(ls "$here"/probes/*.c)"
+}
+
+# ask QUESTIONS: files of probes/.
+ask() {
     rm -rf "$dir/probes" && mkdir "$dir/probes"
-    cp "$here"/probes/* "$dir/probes/"
-    cp -r "$dir/private" "$dir/probes/private"
+    # shellcheck disable=SC2086 # a list of files
+    cp "$here/probes/Kbuild" $1 "$dir/probes/"
+    [ ! -e "$dir/private" ] || cp -r "$dir/private" "$dir/probes/private"
     make -k -C "$headers" M="$dir/probes" modules >"$dir/probes/log" 2>&1 || true
     unsupported=""
-    for question in "$here"/probes/*.c; do
+    for question in $1; do
         name=$(basename "$question" .c)
         [ -e "$dir/probes/$name.o" ] && continue
         if line=$(grep '^// needed: ' "$question"); then

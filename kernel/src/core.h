@@ -68,7 +68,7 @@ struct fairlift_state {
 	u32 contexts;
 	u32 groups;
 	u32 record_lines;
-	u32 held;
+	u32 reserved;
 	u64 record_lost;
 };
 
@@ -78,7 +78,6 @@ struct fairlift_group_stats {
 	u64 sectors[3];
 	u64 merged;
 	u64 queued;
-	u64 held;
 	u64 time_ns;
 	u64 wait_ns;
 	u64 service_ns;
@@ -89,7 +88,7 @@ struct fairlift_group_stats {
 static_assert(sizeof(struct fairlift_setup) == 32);
 static_assert(sizeof(struct fairlift_arrival) == 24);
 static_assert(sizeof(struct fairlift_state) == 40);
-static_assert(sizeof(struct fairlift_group_stats) == 112);
+static_assert(sizeof(struct fairlift_group_stats) == 104);
 
 struct fairlift_core *fairlift_new(const struct fairlift_setup *setup);
 void fairlift_free(struct fairlift_core *core);
@@ -110,6 +109,7 @@ u32 fairlift_latter(struct fairlift_core *core, u32 slot, u64 now);
 
 u32 fairlift_context_new(struct fairlift_core *core, u32 group, u8 ioprio);
 void fairlift_context_exit(struct fairlift_core *core, u32 context, u64 now);
+bool fairlift_yields(struct fairlift_core *core);
 void fairlift_yield(struct fairlift_core *core, u32 from, u32 to, u64 now);
 
 /* Groups: 0 is the root; class as in ioprio: 1 real time, 2 best effort, 3 idle. */
@@ -119,8 +119,21 @@ void fairlift_group_remove(struct fairlift_core *core, u32 group, u64 now);
 /* Reads, writes; 0: no limit. False: no such group. */
 bool fairlift_group_limit(struct fairlift_core *core, u32 group, const u64 bytes_per_s[2], const u64 ios_per_s[2], u64 now);
 u64 fairlift_rate_max(void);
-void fairlift_open_limits(struct fairlift_core *core, u64 now);
-bool fairlift_has_its_share(struct fairlift_core *core, u32 group, u32 tags);
+
+/*
+ * Who waits for a limit stands in a line: 2 x group + direction, reads first.
+ * The lines are ours, the core knows who is first. fairlift_ask: FAIRLIFT_NO_SLOT
+ * = it goes, and is charged; else the line at whose end it waits.
+ * fairlift_let_in: the line whose first goes, or FAIRLIFT_IDLE, or NO_SLOT.
+ */
+u32 fairlift_lines(struct fairlift_core *core);
+bool fairlift_limits_are_used(struct fairlift_core *core);
+bool fairlift_is_limited(struct fairlift_core *core, u32 group, bool write);
+u32 fairlift_ask(struct fairlift_core *core, u32 group, bool write, u64 bytes, u64 now);
+u32 fairlift_let_in(struct fairlift_core *core, u64 now, u64 *until);
+void fairlift_charge(struct fairlift_core *core, u32 group, bool write, u64 bytes, bool whole, u64 now);
+void fairlift_refund(struct fairlift_core *core, u32 group, bool write, u64 bytes, u64 now);
+
 bool fairlift_takes_too_many(struct fairlift_core *core, u32 group, u32 tags);
 void fairlift_group_stats(struct fairlift_core *core, u32 group, struct fairlift_group_stats *stats);
 

@@ -13,7 +13,7 @@ static int fl_state_show(void *data, struct seq_file *m)
 	struct fl_queue *fq = fl_queue_of(data);
 	struct fairlift_state state;
 	unsigned int queued, in_flight;
-	u64 overflowed, vanished, in_parents, journal_waits;
+	u64 overflowed, vanished, in_parents, journal_waits, held;
 	bool withheld;
 
 	spin_lock_irq(&fq->lock);
@@ -25,11 +25,12 @@ static int fl_state_show(void *data, struct seq_file *m)
 	in_parents = fq->groups_in_parents;
 	journal_waits = fq->journal_waits;
 	withheld = fq->withheld;
+	held = fq->held;
 	spin_unlock_irq(&fq->lock);
 
 	seq_printf(m, "queued %u\nin_flight %u\nwithheld %d\n", queued, in_flight, withheld);
-	seq_printf(m, "core: queued %u, held %u, in flight %u async + %u sync, requests %u of %u, contexts %u, groups %u\n",
-		   state.queued, state.held, state.in_flight[0], state.in_flight[1], state.requests,
+	seq_printf(m, "core: queued %u, held %llu, in flight %u async + %u sync, requests %u of %u, contexts %u, groups %u\n",
+		   state.queued, held, state.in_flight[0], state.in_flight[1], state.requests,
 		   fq->requests_max, state.contexts, state.groups);
 	seq_printf(m, "overflowed %llu\nvanished %llu\ngroups_in_parents %llu\njournal_waits %llu\nrecord_lost %llu\n",
 		   overflowed, vanished, in_parents, journal_waits, state.record_lost);

@@ -4,29 +4,39 @@
  * here its answers become what blk-mq expects.
  */
 #include <linux/sbitmap.h>
+#include <trace/events/block.h>
 
 #include "shim.h"
 
 static enum hrtimer_restart fl_timer(struct hrtimer *timer);
 
 /*
- * Bytes the core takes for a request, a context and a group, rounded up: what
- * crates/kernel/tests/memory.rs measures for the largest elevator. Contexts and
- * groups come with one in reserve each.
+ * Bytes the core takes for itself and for each request, context, group and
+ * recorded call, rounded up: what crates/kernel/tests/memory.rs measures for the
+ * largest elevator. Contexts and groups come with one in reserve each.
  */
+#define FL_BYTES		16384
 #define FL_BYTES_PER_REQUEST	704
 #define FL_BYTES_PER_CONTEXT	2432
-#define FL_BYTES_PER_GROUP	6144
+#define FL_BYTES_PER_GROUP	6336
 #define FL_BYTES_PER_RECORD	96
+/* There is room for so many requests at least, since nr_requests may become larger. */
+#define FL_REQUESTS_MIN		1024
 
-/* Every scheduler tag there can be, up to the module's limit: nr_requests may grow to MAX_SCHED_RQ per hardware queue. */
+/*
+ * Room for requests: what the parameter says, else twice the tags there are now.
+ * Should nr_requests become larger still, what has no room waits in order of
+ * arrival.
+ */
 static u32 fl_slots_wanted(struct request_queue *q)
 {
-	u32 tags = MAX_SCHED_RQ;
+	u32 tags = q->nr_requests;
 
+	if (fl_requests_max)
+		return fl_requests_max;
 	if (!blk_mq_is_shared_tags(q->tag_set->flags))
 		tags *= max(q->nr_hw_queues, 1u);
-	return clamp(tags, 1u, max(fl_requests_max, 1u));
+	return max(2 * tags, FL_REQUESTS_MIN);
 }
 
 static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
@@ -40,20 +50,22 @@ static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
 		.rotational = !blk_queue_nonrot(q),
 		.groups_max = fl_groups_max,
 	};
-	size_t bytes = FL_BYTES_PER_REQUEST * (size_t)setup.requests_max +
+	size_t bytes = FL_BYTES + FL_BYTES_PER_REQUEST * (size_t)setup.requests_max +
 		       FL_BYTES_PER_CONTEXT * (size_t)setup.contexts_max +
 		       FL_BYTES_PER_GROUP * ((size_t)setup.groups_max + 1) +
 		       FL_BYTES_PER_RECORD * (size_t)setup.records_max;
 	struct fl_queue *fq;
 
-	if (!fl_memory_suffices(bytes))
-		return NULL;
-	fq = kzalloc_node(sizeof(*fq), GFP_NOIO, q->node);
+	fq = kzalloc_node(sizeof(*fq), GFP_NOIO | __GFP_NOWARN, q->node);
 	if (!fq)
 		return NULL;
-	fq->slots = kvcalloc(setup.requests_max, sizeof(*fq->slots), GFP_NOIO);
-	fq->core = fq->slots ? fairlift_new(&setup) : NULL;
-	if (!fq->core) {
+	/* The largest first: what is more than there is, is refused at once. */
+	fq->core = fl_core_new(&fq->arena, &setup, bytes);
+	if (fq->core)
+		fq->slots = kvcalloc(setup.requests_max, sizeof(*fq->slots), GFP_NOIO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
+	if (!fq->slots || fl_lines_enter(fq)) {
+		if (fq->core)
+			fl_core_free(&fq->arena, fq->core);
 		kvfree(fq->slots);
 		kfree(fq);
 		return NULL;
@@ -71,7 +83,8 @@ static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
 
 static void fl_queue_free(struct fl_queue *fq)
 {
-	fairlift_free(fq->core);
+	fl_lines_leave(fq);
+	fl_core_free(&fq->arena, fq->core);
 	kvfree(fq->slots);
 	kfree(fq);
 }
@@ -112,6 +125,7 @@ static void fl_exit_sched(struct elevator_queue *eq)
 {
 	struct fl_queue *fq = eq->elevator_data;
 
+	fl_note_yield(fq, false);
 	fl_groups_leave(fq->q);
 	hrtimer_cancel(&fq->timer);
 	WARN_ON_ONCE(fq->queued || fq->in_flight || !list_empty(&fq->waiting));
@@ -165,8 +179,11 @@ static void fl_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
 	struct fl_queue *fq = fl_queue_of(data->q);
 	unsigned long tags = max(data->q->nr_requests, 1ul);
-	unsigned long depth = fl_group_depth(fq);
+	unsigned long depth;
 
+	if (unlikely(READ_ONCE(fq->limited)))
+		fl_hold_sender(fq, opf, data);
+	depth = fl_group_depth(fq);
 	if (!op_is_sync(opf))
 		depth = min_not_zero(depth, (unsigned long)fl_async_depth(fq));
 	if (depth && fl_depth_is_by_word)
@@ -179,9 +196,11 @@ static void fl_prepare_request(struct request *rq)
 {
 	struct fl_queue *fq = fl_queue_of(rq->q);
 
-	rq->elv.icq = fl_wants_contexts(fq->elevator) ? ioc_find_get_icq(rq->q) : NULL;
+	/* What waited for a limit is sent by another: it counts as one of the tasks of its group that have no context. */
+	rq->elv.icq = fl_wants_contexts(fq->elevator) && !fl_is_outlet() ? ioc_find_get_icq(rq->q) : NULL;
 	rq->elv.priv[0] = NULL;
 	fl_set_place(rq, FL_OUTSIDE);
+	fl_note_sender(fq, rq);
 }
 
 /* Let bios and requests be merged into rq. Discards of several ranges grow without a word to the elevator: not these. */
@@ -211,6 +230,8 @@ static bool fl_hand_over(struct fl_queue *fq, struct request *rq, bool at_head, 
 	slot = at_head ? fairlift_insert_head(fq->core, &arrival, now) : fairlift_insert(fq->core, &arrival, now);
 	if (slot == FAIRLIFT_NO_SLOT)
 		return false;
+	if (unlikely(READ_ONCE(fq->limited)))
+		fl_charge_request(fq, rq, arrival.group, now);
 	fq->slots[slot] = rq;
 	fl_set_slot(rq, slot);
 	fl_set_place(rq, FL_QUEUED);
@@ -252,6 +273,7 @@ static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 		list_del_init(&rq->queuelist);
 		if (fl_place(rq) == FL_OUTSIDE && blk_mq_sched_try_insert_merge(q, rq, &merged))
 			continue;
+		trace_block_rq_insert(rq);
 		fl_insert(fq, rq, at_head, now);
 	}
 	spin_unlock_irq(&fq->lock);
@@ -260,12 +282,6 @@ static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 		list_del_init(&rq->queuelist);
 		blk_mq_free_request(rq);
 	}
-}
-
-/* Is the queue being frozen, to change its elevator or its size? blk-mq runs it then, and waits until it is empty. */
-static bool fl_runs_dry(struct request_queue *q)
-{
-	return percpu_ref_is_dying(&q->q_usage_counter);
 }
 
 /* Without a look at the lock: blk-mq asks often, and asks again after every insert, completion and timer. */
@@ -293,10 +309,10 @@ static void fl_refill(struct fl_queue *fq, u64 now)
  * need not ask; it would every 3 ms. An answer that waits for nothing (the
  * core promises that there is none) is left to these 3 ms.
  */
-static void fl_withhold(struct fl_queue *fq, u32 answer, u64 until)
+static void fl_withhold(struct fl_queue *fq, u32 answer, u64 now, u64 until)
 {
 	if (answer == FAIRLIFT_IDLE)
-		hrtimer_start(&fq->timer, ns_to_ktime(until), HRTIMER_MODE_ABS);
+		hrtimer_start(&fq->timer, fl_timer_at(now, until), HRTIMER_MODE_ABS);
 	if (fq->queued && (answer == FAIRLIFT_IDLE || fq->in_flight))
 		WRITE_ONCE(fq->withheld, true);
 }
@@ -310,7 +326,7 @@ static struct request *fl_next(struct fl_queue *fq, u64 now)
 	for (;;) {
 		slot = fairlift_dispatch(fq->core, now, &until);
 		if (slot >= fq->requests_max) {
-			fl_withhold(fq, slot, until);
+			fl_withhold(fq, slot, now, until);
 			return NULL;
 		}
 		if (fq->slots[slot])
@@ -329,9 +345,6 @@ static struct request *fl_dispatch_request(struct blk_mq_hw_ctx *hctx)
 
 	spin_lock_irq(&fq->lock);
 	now = blk_time_get_ns();
-	/* At the rate of a slow limit everybody would wait for the freeze, whatever group they are of. */
-	if (unlikely(fq->limited && fl_runs_dry(q)))
-		fairlift_open_limits(fq->core, now);
 	rq = fl_next(fq, now);
 	if (rq) {
 		fl_forget_merge(q, rq);
@@ -342,15 +355,6 @@ static struct request *fl_dispatch_request(struct blk_mq_hw_ctx *hctx)
 	}
 	spin_unlock_irq(&fq->lock);
 	return rq;
-}
-
-/* Something happened that may change the core's mind: does anything wait for that? Under the lock. */
-static bool fl_wake(struct fl_queue *fq)
-{
-	bool waits = fq->withheld && fq->queued;
-
-	WRITE_ONCE(fq->withheld, false);
-	return waits;
 }
 
 static enum hrtimer_restart fl_timer(struct hrtimer *timer)
@@ -441,6 +445,8 @@ static void fl_finish_request(struct request *rq)
 			fl_vanish(fq, rq);
 		fl_set_place(rq, FL_OUTSIDE);
 		spin_unlock_irqrestore(&fq->lock, flags);
+	} else {
+		fl_refund_sender(fq, rq);
 	}
 	if (rq->elv.icq) {
 		put_io_context(rq->elv.icq->ioc);

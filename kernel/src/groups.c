@@ -194,14 +194,18 @@ static void fl_group_offline(struct blkg_policy_data *data)
 	struct fl_group *group = container_of(data, struct fl_group, data);
 	struct fl_group *parent = fl_parent(group);
 	struct fl_queue *fq = group->fq;
+	u64 now = ktime_get_ns();
 
 	if (!data->blkg->parent)
 		return;
 	spin_lock(&fq->lock);
-	if (group->has_slot)
-		fairlift_group_remove(fq->core, group->number, ktime_get_ns());
-	else
+	if (group->has_slot) {
+		fl_lines_move(fq, group->number, parent ? parent->number : 0, now);
+		fairlift_group_remove(fq->core, group->number, now);
+		fl_let_in(fq, now);
+	} else {
 		fq->groups_in_parents--;
+	}
 	group->gone = true;
 	group->has_slot = false;
 	WRITE_ONCE(group->number, parent ? parent->number : 0);
@@ -252,8 +256,8 @@ static int fl_parse(const char *text, enum fl_file file, bool may_fall_back, u32
 	if (file == FL_WEIGHT) {
 		if (!kstrtouint(text, 10, value) && *value >= FL_WEIGHT_MIN && *value <= FL_WEIGHT_MAX)
 			return 0;
-		pr_warn_ratelimited("io.fairlift.weight: '%s' is not a number from %d to %d\n",
-				    text, FL_WEIGHT_MIN, FL_WEIGHT_MAX);
+		pr_warn_ratelimited("io.fairlift.weight: '%*pE' is not a number from %d to %d\n",
+				    fl_shown(text), text, FL_WEIGHT_MIN, FL_WEIGHT_MAX);
 		return -EINVAL;
 	}
 	for (class = IOPRIO_CLASS_RT; class <= IOPRIO_CLASS_IDLE; class++) {
@@ -262,7 +266,7 @@ static int fl_parse(const char *text, enum fl_file file, bool may_fall_back, u32
 			return 0;
 		}
 	}
-	pr_warn_ratelimited("io.fairlift.ioprio_class: '%s' is none of: rt be idle\n", text);
+	pr_warn_ratelimited("io.fairlift.ioprio_class: '%*pE' is none of: rt be idle\n", fl_shown(text), text);
 	return -EINVAL;
 }
 
@@ -295,7 +299,8 @@ int fl_find_disk(struct blkcg *blkcg, char *text, struct blkg_conf_ctx *place, c
 	blkg_conf_init(place, text);
 	error = blkg_conf_prep(blkcg, &fl_policy, place);
 	if (error == -EINVAL)
-		pr_warn_ratelimited("io.fairlift.%s: '%s' is not a disk, MAJ:MIN, with a value after it\n", file, text);
+		pr_warn_ratelimited("io.fairlift.%s: '%*pE' is not a disk, MAJ:MIN, with a value after it\n",
+				    file, fl_shown(text), text);
 	return error;
 }
 
@@ -381,6 +386,7 @@ static u64 fl_show_stat_on_disk(struct seq_file *m, struct blkg_policy_data *dat
 {
 	struct fl_group *group = container_of(data, struct fl_group, data);
 	struct fairlift_group_stats got;
+	u64 held;
 
 	if (!data || !data->blkg->q->disk)
 		return 0;
@@ -391,12 +397,13 @@ static u64 fl_show_stat_on_disk(struct seq_file *m, struct blkg_policy_data *dat
 	}
 	spin_lock(&group->fq->lock);
 	fairlift_group_stats(group->fq->core, group->number, &got);
+	held = group->fq->lines[2 * group->number].length + group->fq->lines[2 * group->number + 1].length;
 	spin_unlock(&group->fq->lock);
 	seq_printf(m, "rbytes=%llu wbytes=%llu rios=%llu wios=%llu dbytes=%llu dios=%llu",
 		   got.sectors[0] << SECTOR_SHIFT, got.sectors[1] << SECTOR_SHIFT, got.ios[0], got.ios[1],
 		   got.sectors[2] << SECTOR_SHIFT, got.ios[2]);
 	seq_printf(m, " merged=%llu queued=%llu held=%llu time_usec=%llu wait_usec=%llu service_usec=%llu idle_usec=%llu dequeued=%llu\n",
-		   got.merged, got.queued, got.held, div_u64(got.time_ns, NSEC_PER_USEC), div_u64(got.wait_ns, NSEC_PER_USEC),
+		   got.merged, got.queued, held, div_u64(got.time_ns, NSEC_PER_USEC), div_u64(got.wait_ns, NSEC_PER_USEC),
 		   div_u64(got.service_ns, NSEC_PER_USEC), div_u64(got.idle_ns, NSEC_PER_USEC), got.dequeued);
 	return 0;
 }

@@ -37,6 +37,12 @@ struct fl_group {
 
 extern struct blkcg_policy fl_policy;
 
+/* How much of what somebody wrote into a file goes to the log, by %*pE: he may be anybody, and what reads the log a terminal. */
+static inline int fl_shown(const char *text)
+{
+	return strnlen(text, 64);
+}
+
 static inline struct fl_group *fl_group_of(struct blkcg_gq *blkg)
 {
 	struct blkg_policy_data *data = blkg_to_pd(blkg, &fl_policy);

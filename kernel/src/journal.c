@@ -3,12 +3,14 @@
  * A task that waits for jbd2 to commit a transaction waits for the journal
  * thread's I/O: idling for the task is in vain, so it yields the disk to the
  * thread. Nothing in the kernel says so; a probe on the function in which it
- * waits does. Without the probe everything else works as before.
+ * waits does. It is on while a queue has the tunable yield; without it
+ * everything else works as before.
  */
 #include <linux/fprobe.h>
 #include <linux/jbd2.h>
 #include <linux/module.h>
 #include <linux/sched/task.h>
+#include <linux/workqueue.h>
 
 #include "shim.h"
 
@@ -65,8 +67,7 @@ static void fl_yield_to_journal(struct request_queue *q, journal_t *journal)
 	spin_lock_irqsave(&fq->lock, flags);
 	fq->journal_waits++;
 	fairlift_yield(fq->core, from, to, ktime_get_ns());
-	waits = fq->withheld && fq->queued;
-	WRITE_ONCE(fq->withheld, false);
+	waits = fl_wake(fq);
 	spin_unlock_irqrestore(&fq->lock, flags);
 	if (waits)
 		blk_mq_run_hw_queues(q, true);
@@ -85,67 +86,98 @@ static int fl_commit_waited_for(struct fprobe *probe, unsigned long ip, unsigned
 	/* While we hold this reference, the queue cannot be frozen, and its elevator stays. */
 	if (!percpu_ref_tryget_live(&q->q_usage_counter))
 		return 0;
-	if (q->elevator && fl_is_ours(q->elevator))
+	if (q->elevator && fl_is_ours(q->elevator) && READ_ONCE(fl_queue_of(q)->yields))
 		fl_yield_to_journal(q, journal);
 	percpu_ref_put(&q->q_usage_counter);
 	return 0;
 }
 
-static struct fprobe fl_probe = { .entry_handler = fl_commit_waited_for };
+static struct fprobe fl_probe;
 
-/* 0 or an error, for example because jbd2 is not loaded yet. */
-static int fl_place_probe(void)
+/* Why there may be no probe although somebody wants it. */
+static void fl_say_no_probe(int error)
+{
+	void *wait = __symbol_get("jbd2_log_wait_commit");
+
+	/* Without jbd2 there is nothing to notice: the probe comes with it. */
+	if (!wait)
+		return;
+	__symbol_put("jbd2_log_wait_commit");
+	pr_warn("fairlift: no probe on jbd2_log_wait_commit (error %d; is ftrace off?): nobody yields to the journal\n", error);
+}
+
+/*
+ * The probe is there if a queue wants it and jbd2 is loaded. 6.12 leaves
+ * pointers in it that it has freed: each time it begins from nothing.
+ */
+static void fl_set_probe(bool wanted)
 {
 	int error = 0;
 
 	mutex_lock(&fl_probe_lock);
-	if (!fl_probed)
+	if (wanted && !fl_probed) {
+		fl_probe = (struct fprobe) { .entry_handler = fl_commit_waited_for };
 		error = register_fprobe(&fl_probe, "jbd2_log_wait_commit", NULL);
-	fl_probed = !error;
+		fl_probed = !error;
+	} else if (!wanted && fl_probed) {
+		unregister_fprobe(&fl_probe);
+		fl_probed = false;
+	}
 	mutex_unlock(&fl_probe_lock);
-	return error;
+	if (error)
+		fl_say_no_probe(error);
 }
 
-static void fl_remove_probe(void)
+/* Queues whose tunable yield is on. */
+static atomic_t fl_yielding = ATOMIC_INIT(0);
+
+/* Not where an elevator leaves: its queue is frozen, and the probe takes memory. */
+static void fl_probe_work_fn(struct work_struct *work)
 {
-	mutex_lock(&fl_probe_lock);
-	if (fl_probed)
-		unregister_fprobe(&fl_probe);
-	fl_probed = false;
-	mutex_unlock(&fl_probe_lock);
+	fl_set_probe(atomic_read(&fl_yielding) > 0);
+}
+
+static DECLARE_WORK(fl_probe_work, fl_probe_work_fn);
+
+/* A queue has yield on, or has it on no more. */
+void fl_journal_use(bool yields)
+{
+	if (!journal_yield)
+		return;
+	if (yields)
+		atomic_inc(&fl_yielding);
+	else
+		atomic_dec(&fl_yielding);
+	schedule_work(&fl_probe_work);
 }
 
 static int fl_module_event(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct module *module = data;
-	int error = 0;
 
 	if (strcmp(module->name, "jbd2"))
 		return NOTIFY_DONE;
 	if (event == MODULE_STATE_LIVE)
-		error = fl_place_probe();
+		fl_set_probe(atomic_read(&fl_yielding) > 0);
 	else if (event == MODULE_STATE_GOING)
-		fl_remove_probe();
-	if (error)
-		pr_warn("fairlift: no probe on jbd2_log_wait_commit (error %d): nobody yields to the journal\n", error);
+		fl_set_probe(false);
 	return NOTIFY_DONE;
 }
 
 static struct notifier_block fl_module_notifier = { .notifier_call = fl_module_event };
 
-/* Works when jbd2 is there already; else when it comes. */
 void fl_journal_start(void)
 {
-	if (!journal_yield)
-		return;
-	register_module_notifier(&fl_module_notifier);
-	fl_place_probe();
+	if (journal_yield)
+		register_module_notifier(&fl_module_notifier);
 }
 
+/* No queue of ours is left. */
 void fl_journal_stop(void)
 {
 	if (!journal_yield)
 		return;
 	unregister_module_notifier(&fl_module_notifier);
-	fl_remove_probe();
+	cancel_work_sync(&fl_probe_work);
+	fl_set_probe(false);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The file io.fairlift.max: limits of a cgroup on a disk, in the words of
- * io.max. The core holds back what is over a limit. It does so with requests,
- * which have a tag each: so that others find some, a group of which many are
- * held, or that has most of them, takes its tags from a part of the pool.
+ * io.max. Who is over one waits in lines.c, before it has a tag. Also: from how
+ * many tags a task may take, so that others find some.
  */
 #include <linux/cgroup.h>
 #include <linux/kstrtox.h>
@@ -48,8 +47,8 @@ static int fl_parse_limits(char *text, u64 *limits)
 	while ((word = strsep(&text, " \t\n"))) {
 		if (!*word || fl_parse_limit(word, limits))
 			continue;
-		pr_warn_ratelimited("io.fairlift.max: '%s' is none of rbps=, wbps=, riops=, wiops= with 'max' or a number from 1 to %llu\n",
-				    word, fairlift_rate_max());
+		pr_warn_ratelimited("io.fairlift.max: '%*pE' is none of rbps=, wbps=, riops=, wiops= with 'max' or a number from 1 to %llu\n",
+				    fl_shown(word), word, fairlift_rate_max());
 		return -EINVAL;
 	}
 	return 0;
@@ -60,14 +59,15 @@ static int fl_group_limit(struct fl_group *group, const u64 *limits)
 {
 	struct fl_queue *fq = group->fq;
 	bool has_slot;
+	u64 now;
 
 	spin_lock(&fq->lock);
 	has_slot = fl_group_settle(group);
 	if (has_slot) {
 		memcpy(group->limits, limits, sizeof(group->limits));
-		fairlift_group_limit(fq->core, group->number, &limits[FL_RBPS], &limits[FL_RIOPS], ktime_get_ns());
-		WRITE_ONCE(fq->limited, true);
-		fl_ask_again(fq);
+		now = ktime_get_ns();
+		fairlift_group_limit(fq->core, group->number, &limits[FL_RBPS], &limits[FL_RIOPS], now);
+		fl_let_in(fq, now);
 	}
 	spin_unlock(&fq->lock);
 	if (!has_slot) {
@@ -128,20 +128,18 @@ static bool fl_is_crowded(struct fl_queue *fq)
 
 /*
  * From how many tags the running task may take, so that others find some; 0 if
- * that is no question. A group of which many are held: an eighth. One that has
- * too many: three quarters, since those held may fill that eighth. Others: all,
+ * that is no question. One that has too many: three quarters. Others: all,
  * though one at a time, for a batch is not counted before it is taken.
  */
 unsigned int fl_group_depth(struct fl_queue *fq)
 {
 	unsigned int tags = fq->q->nr_requests, depth = 0;
-	bool crowded = fl_is_crowded(fq);
 	struct blkcg_gq *blkg;
 	struct fl_group *group;
 	unsigned long flags;
 	u32 number = 0;
 
-	if (!READ_ONCE(fq->limited) && !crowded)
+	if (!fl_is_crowded(fq))
 		return 0;
 	rcu_read_lock();
 	blkg = blkg_lookup(css_to_blkcg(task_css(current, io_cgrp_id)), fq->q);
@@ -152,12 +150,7 @@ unsigned int fl_group_depth(struct fl_queue *fq)
 	if (!number)
 		return 0;
 	spin_lock_irqsave(&fq->lock, flags);
-	if (fairlift_has_its_share(fq->core, number, tags))
-		depth = max(tags / 8, 1u);
-	else if (crowded && fairlift_takes_too_many(fq->core, number, tags))
-		depth = max(tags * 3 / 4, 1u);
-	else if (crowded)
-		depth = tags;
+	depth = fairlift_takes_too_many(fq->core, number, tags) ? max(tags * 3 / 4, 1u) : tags;
 	spin_unlock_irqrestore(&fq->lock, flags);
 	return depth;
 }

@@ -84,6 +84,9 @@ bool fl_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs
 	u32 context;
 	bool merged;
 
+	/* It waits for a limit of its group: for the block layer it is merged. */
+	if (unlikely(READ_ONCE(fq->limited)) && fl_hold_bio(fq, bio))
+		return true;
 	/* Nothing to merge with: on a fast disk the common case, for which no lock is needed. */
 	if (!READ_ONCE(fq->queued))
 		return false;
@@ -91,6 +94,8 @@ bool fl_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs
 	spin_lock_irq(&fq->lock);
 	fq->bio_context = context;
 	merged = blk_mq_sched_try_merge(q, bio, nr_segs, &free);
+	if (merged)
+		fl_bio_merged(bio);
 	spin_unlock_irq(&fq->lock);
 	if (free)
 		blk_mq_free_request(free);

@@ -4,9 +4,9 @@
 
 #include "shim.h"
 
-unsigned int fl_requests_max = 8192;
+unsigned int fl_requests_max;
 module_param_named(requests_max, fl_requests_max, uint, 0644);
-MODULE_PARM_DESC(requests_max, "requests a disk's queue has room for; more wait in order of arrival (default 8192)");
+MODULE_PARM_DESC(requests_max, "requests a disk's queue has room for; more wait in order of arrival (default 0: twice the tags, 1024 at least)");
 
 /* Of tasks and cgroups there are as many places in reserve, for those whose subtree has not taken the others. */
 unsigned int fl_contexts_max = 256;
@@ -97,11 +97,13 @@ static void fl_unregister(u32 elevator)
 
 static int __init fl_init(void)
 {
-	int error = fl_find_cfq_version() ?: fl_find_depth_meaning();
+	int error = fl_find_cfq_version() ?: fl_find_depth_meaning() ?: fl_lines_start();
 	u32 i;
 
 	if (error)
 		return error;
+	/* The core is called with interrupts off, from a timer's interrupt too: no place for locks that sleep. */
+	BUILD_BUG_ON(IS_ENABLED(CONFIG_PREEMPT_RT));
 	/* An elevator may be selected as soon as it is registered. */
 	fl_groups_start();
 	for (i = 0; !error && i < FAIRLIFT_ELEVATORS; i++) {
@@ -113,6 +115,7 @@ static int __init fl_init(void)
 		while (i--)
 			fl_unregister(i);
 		fl_groups_stop();
+		fl_lines_stop();
 		return error;
 	}
 	fl_journal_start();
@@ -127,6 +130,7 @@ static void __exit fl_exit(void)
 	for (i = FAIRLIFT_ELEVATORS; i--; )
 		fl_unregister(i);
 	fl_groups_stop();
+	fl_lines_stop();
 }
 
 module_init(fl_init);

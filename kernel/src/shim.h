@@ -5,6 +5,7 @@
 
 #include <linux/blkdev.h>
 #include <linux/blk-mq.h>
+#include <linux/bio.h>
 #include <linux/hrtimer.h>
 #include <linux/iocontext.h>
 #include <linux/ioprio.h>
@@ -20,6 +21,18 @@
 
 #include "core.h"
 
+/* The memory of a core (runtime.c). */
+struct fl_arena {
+	void *memory;
+	size_t size, used;
+};
+
+/* Who waits for a limit of one group in one direction (lines.c). */
+struct fl_line {
+	struct bio_list bios;
+	unsigned int length;
+};
+
 /* One disk's queue under one of our elevators. */
 struct fl_queue {
 	struct request_queue *q;
@@ -28,10 +41,12 @@ struct fl_queue {
 	u32 requests_max;
 	unsigned int async_depth;	/* scheduler tags async requests may take; 0: see fl_async_depth() */
 	unsigned int word_tags;		/* tags in each word of the pool */
-	bool limited;			/* a group has, or had, a limit */
+	bool limited;			/* a group has a limit, or somebody waits for one it had */
+	bool yields;			/* the tunable yield is on */
 
 	spinlock_t lock;		/* everything below, and the core */
 	struct fairlift_core *core;
+	struct fl_arena arena;
 	struct request **slots;		/* by the core's slot; NULL: free, or gone while queued */
 	struct list_head waiting;	/* requests for which the core had no slot, first come first served */
 	unsigned int queued;		/* with the core or waiting */
@@ -39,6 +54,13 @@ struct fl_queue {
 	u32 bio_context;		/* of the bio fl_bio_merge is about */
 	bool withheld;			/* the last answer was to wait, and nothing happened since */
 	struct hrtimer timer;		/* when the core wants to be asked again */
+
+	/* Those who wait for limits, before they have a tag. */
+	struct fl_line *lines;		/* by the core's number */
+	u32 lines_max;
+	u64 held;			/* in all lines */
+	struct hrtimer limit_timer;	/* when the first of them may go */
+	struct fl_outlet *outlet;	/* where they go on */
 
 	/* Counters for debugfs. */
 	u64 overflowed;			/* requests that had to wait for a slot */
@@ -80,6 +102,27 @@ static inline u32 fl_slot(struct request *rq)
 static inline void fl_set_slot(struct request *rq, u32 slot)
 {
 	rq->elv.priv[0] = (void *)((uintptr_t)slot + 1);
+}
+
+/* Something happened that may change the core's mind: does anything wait for that? Under the lock. */
+static inline bool fl_wake(struct fl_queue *fq)
+{
+	bool waits = fq->withheld && fq->queued;
+
+	WRITE_ONCE(fq->withheld, false);
+	return waits;
+}
+
+/* Is the queue being frozen, to change its elevator or its size? blk-mq runs it then, and waits until it is empty. */
+static inline bool fl_runs_dry(struct request_queue *q)
+{
+	return percpu_ref_is_dying(&q->q_usage_counter);
+}
+
+/* A timer is not asked for the past, nor for a time that it cannot count. */
+static inline ktime_t fl_timer_at(u64 now, u64 until)
+{
+	return ns_to_ktime(clamp(until, now, now + 3600ull * NSEC_PER_SEC));
 }
 
 static inline struct fl_queue *fl_queue_of(struct request_queue *q)
@@ -136,7 +179,37 @@ static inline void fl_groups_start(void) {}
 static inline void fl_groups_stop(void) {}
 #endif
 
+/* lines.c, for groups */
+#ifdef FAIRLIFT_GROUPS
+bool fl_is_outlet(void);
+void fl_let_in(struct fl_queue *fq, u64 now);
+void fl_lines_move(struct fl_queue *fq, u32 number, u32 parent, u64 now);
+bool fl_hold_bio(struct fl_queue *fq, struct bio *bio);
+void fl_bio_merged(struct bio *bio);
+void fl_hold_sender(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data *data);
+void fl_note_sender(struct fl_queue *fq, struct request *rq);
+void fl_refund_sender(struct fl_queue *fq, struct request *rq);
+void fl_charge_request(struct fl_queue *fq, struct request *rq, u32 group, u64 now);
+int fl_lines_enter(struct fl_queue *fq);
+void fl_lines_leave(struct fl_queue *fq);
+int fl_lines_start(void);
+void fl_lines_stop(void);
+#else
+static inline bool fl_is_outlet(void) { return false; }
+static inline bool fl_hold_bio(struct fl_queue *fq, struct bio *bio) { return false; }
+static inline void fl_bio_merged(struct bio *bio) {}
+static inline void fl_hold_sender(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data *data) {}
+static inline void fl_note_sender(struct fl_queue *fq, struct request *rq) {}
+static inline void fl_refund_sender(struct fl_queue *fq, struct request *rq) {}
+static inline void fl_charge_request(struct fl_queue *fq, struct request *rq, u32 group, u64 now) {}
+static inline int fl_lines_enter(struct fl_queue *fq) { return 0; }
+static inline void fl_lines_leave(struct fl_queue *fq) {}
+static inline int fl_lines_start(void) { return 0; }
+static inline void fl_lines_stop(void) {}
+#endif
+
 /* tunables.c */
+void fl_note_yield(struct fl_queue *fq, bool yields);
 int fl_make_attributes(u32 elevator, u32 profile, struct elv_fs_entry **entries);
 void fl_free_attributes(struct elv_fs_entry *entries);
 
@@ -147,7 +220,13 @@ extern const struct blk_mq_debugfs_attr fl_debugfs_attrs[];
 #ifdef FAIRLIFT_JOURNAL
 void fl_journal_start(void);
 void fl_journal_stop(void);
+void fl_journal_use(bool yields);
 #else
+static inline void fl_journal_use(bool yields)
+{
+	if (yields)
+		pr_warn_once("fairlift: this kernel has no fprobe: nobody yields to the journal\n");
+}
 static inline void fl_journal_start(void) {}
 static inline void fl_journal_stop(void) {}
 #endif
@@ -159,6 +238,7 @@ u32 fl_profile(u32 elevator);
 extern unsigned int fl_requests_max, fl_contexts_max, fl_groups_max, fl_record;
 
 /* runtime.c */
-bool fl_memory_suffices(size_t bytes);
+struct fairlift_core *fl_core_new(struct fl_arena *arena, const struct fairlift_setup *setup, size_t bytes);
+void fl_core_free(struct fl_arena *arena, struct fairlift_core *core);
 
 #endif

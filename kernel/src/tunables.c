@@ -22,21 +22,33 @@ static ssize_t fl_show(struct elevator_queue *eq, char *page, u32 index)
 	return length;
 }
 
+/* Does the queue want to know who waits for the journal? Called by one at a time: sysfs, or the elevator that leaves. */
+void fl_note_yield(struct fl_queue *fq, bool yields)
+{
+	if (fq->yields == yields)
+		return;
+	WRITE_ONCE(fq->yields, yields);
+	fl_journal_use(yields);
+}
+
 static ssize_t fl_store(struct elevator_queue *eq, const char *page, size_t length, u32 index)
 {
 	struct fl_queue *fq = eq->elevator_data;
 	char reason[160];
+	bool yields;
 	u64 value;
 
 	if (fairlift_tunable_parse(fq->elevator, fq->profile, index, page, length,
 				   &value, reason, sizeof(reason))) {
-		pr_warn("%s: %s\n", eq->type->elevator_name, reason);
+		pr_warn("%s: %*pE\n", eq->type->elevator_name, (int)strlen(reason), reason);
 		return -EINVAL;
 	}
 	spin_lock_irq(&fq->lock);
 	fairlift_tunable_set(fq->core, index, value);
-	fq->withheld = false;
+	yields = fairlift_yields(fq->core);
+	WRITE_ONCE(fq->withheld, false);
 	spin_unlock_irq(&fq->lock);
+	fl_note_yield(fq, yields);
 	blk_mq_run_hw_queues(fq->q, true);
 	return length;
 }

@@ -118,6 +118,13 @@ slow_disk() {
     number=$(cat /sys/block/$disk/dev)
 }
 
+# One that remembers, and does 64 requests at a time in 2 ms.
+quick_disk() {
+    modprobe null_blk nr_devices=1 queue_mode=2 irqmode=2 completion_nsec=2000000 hw_queue_depth=64 submit_queues=1 memory_backed=1 gb=1
+    disk=nullb0
+    number=$(cat /sys/block/$disk/dev)
+}
+
 start() {
     elevator $disk none
     elevator $disk "$name"
@@ -262,13 +269,15 @@ flushed_writes() {
     clean_up
 }
 
-# Who has to wait for whose flush: the longest fsync of a victim of weight 1000 while an attacker of weight 1, or a limited one, writes
-# with O_DSYNC or PREFLUSH. The block layer sends no flush while data between two flushes is on its way: who holds that back holds
+# others_flushes WEIGHT ATTACK...: who has to wait for whose flush? The longest fsync of a victim of weight 1000 while an attacker of
+# that weight, or a limited one, writes with O_DSYNC or PREFLUSH. The block layer sends no flush while data between two flushes is on its way: who holds that back holds
 # back everybody's fsync.
 others_flushes() {
-    for attack in nothing "O_DSYNC" "PREFLUSH" "O_DSYNC, 1 a second" "PREFLUSH, 1 a second"; do
+    weight=$1
+    shift
+    for attack in "$@"; do
         start
-        group a 1
+        group a "$weight"
         group v 1000
         # The disk is busy with the victim's own reads.
         load_in v --rw=randread --iodepth=32
@@ -311,6 +320,94 @@ all_tags() {
     done
 }
 
+# within WHAT SECONDS COMMAND...: is the command done in time?
+within() {
+    what=$1 bound_s=$2
+    shift 2
+    started=$(cut -d' ' -f1 /proc/uptime)
+    "$@" >>loads 2>&1 &
+    watched=$!
+    patience=$((bound_s * 5 + 100))
+    while kill -0 $watched 2>/dev/null && [ "$patience" -gt 0 ]; do
+        sleep 0.2
+        patience=$((patience - 1))
+    done
+    took=$(awk -v started="$started" '{ print $1 - started }' /proc/uptime)
+    if kill -0 $watched 2>/dev/null; then done=", and not done"; else done=""; fi
+    verdict "$(echo "$took $bound_s" | awk -v undone="$done" '{ print ($1 > $2 || undone != "") }')" "$name: $what: $took s$done (bound $bound_s)"
+}
+
+# Scheduler tags taken just now.
+busy_tags() { sed -n 's/^busy=//p' /sys/kernel/debug/block/$disk/hctx0/sched_tags | head -n 1; }
+
+# no_tags WHAT: what waits for a limit has none, or few; 256 there are.
+no_tags() {
+    busy=$(busy_tags)
+    verdict "$([ "$busy" -le 64 ]; echo $?)" "$name: $1: $busy of 256 tags taken, $(grep -o 'held [0-9]*' /sys/kernel/debug/block/$disk/sched/state) (bound 64)"
+}
+
+# 170 children of a tenant that may read one byte a second each, beside the root's reads: a limit takes nobody's tags.
+limited_crowd() {
+    start
+    echo 256 >/sys/block/$disk/queue/nr_requests
+    group a 100
+    echo +io >$cgroups/a/cgroup.subtree_control
+    i=1
+    while [ $i -le 170 ]; do
+        mkdir $cgroups/a/$i
+        made="a/$i $made"
+        echo "$number rbps=1" >$cgroups/a/$i/io.fairlift.max 2>/dev/null || { echo "$name: (no place for a/$i)"; break; }
+        (echo 0 >$cgroups/a/$i/cgroup.procs && exec dd if=/dev/$disk of=/dev/null bs=4k count=4 skip=$((i * 4)) iflag=direct 2>/dev/null) &
+        (echo 0 >$cgroups/a/$i/cgroup.procs && exec dd if=/dev/$disk of=/dev/null bs=4k count=4 skip=$((i * 8)) iflag=direct 2>/dev/null) &
+        (echo 0 >$cgroups/a/$i/cgroup.procs && exec dd if=/dev/$disk of=/dev/null bs=4k count=4 skip=$((i * 9)) iflag=direct 2>/dev/null) &
+        i=$((i + 1))
+    done
+    sleep 2
+    no_tags "170 cgroups at their limit"
+    within "the root's 100 reads beside 170 cgroups at their limit" 5 dd if=/dev/$disk of=/dev/null bs=4k count=100 skip=4000 iflag=direct
+    elevator $disk none
+    clean_up
+    elevator $disk "$name"
+}
+
+# Into a file, from the victim's cgroup.
+hundred_mib() {
+    sh -c 'echo 0 >"$1/cgroup.procs" && exec dd if=/dev/zero of="$2" bs=64k count=1600' - $cgroups/v "$1"
+}
+
+# A tenant at its limit with dirty pages, beside another's 100 MiB, on a file system that says whose pages they are.
+limited_writeback() {
+    start
+    echo 256 >/sys/block/$disk/queue/nr_requests
+    echo "+memory +io" >$cgroups/cgroup.subtree_control
+    # Without ordered data: else a commit waits for the pages at the limit, and everybody for the commit, as with io.max.
+    mkfs.ext4 -q -F /dev/$disk && mount -t ext4 -o data=writeback /dev/$disk /mnt || fail "mount"
+    # What is dirty is soon written. How much may be dirty is left as it is: with little, the kernel itself makes others wait for the
+    # tenant's pages (balance_dirty_pages), whoever holds these back.
+    echo 50 >/proc/sys/vm/dirty_writeback_centisecs
+    echo 50 >/proc/sys/vm/dirty_expire_centisecs
+    group a 100
+    group v 100
+    started=$(cut -d. -f1 /proc/uptime)
+    hundred_mib /mnt/before 2>>loads
+    alone=$(($(cut -d. -f1 /proc/uptime) - started))
+    echo "$name: 100 MiB alone: $alone s"
+    echo "$number wbps=1" >$cgroups/a/io.fairlift.max || fail "io.fairlift.max"
+    # Pages that are no neighbours: each is a request.
+    in_group a fio --name=a --filename=/mnt/a --rw=randwrite --bs=4k --size=64m --number_ios=2000 --fallocate=none
+    sleep 5
+    no_tags "dirty pages at a limit"
+    within "100 MiB of another cgroup beside dirty pages at a limit" "$((3 * alone + 5))" hundred_mib /mnt/v
+    written=$(sed -n "s/^$number .*wbytes=\([0-9]*\) .*/\1/p" $cgroups/a/io.fairlift.stat)
+    verdict "$([ "${written:-0}" -le 8388608 ]; echo $?)" "$name: the one at its limit wrote ${written:-0} bytes (bound 8 MiB)"
+    echo "$number wbps=max" >$cgroups/a/io.fairlift.max
+    kill $jobs $watched 2>/dev/null
+    wait
+    umount /mnt || fail "umount"
+    jobs=""
+    clean_up
+}
+
 # longest WHAT: the victim's fsyncs.
 longest() {
     sh -c 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"' - $cgroups/v fio --output=fio-v --output-format=json --name=v --filename=/dev/$disk --bs=4k \
@@ -323,14 +420,15 @@ longest() {
 load
 modprobe configfs && mount -t configfs configfs /sys/kernel/config || fail "no configfs"
 # The short form leaves out c and f, whose one-at-a-time victims take minutes to tell from an emulated machine's own pauses. e is asked
-# for by name: holding back data between two flushes holds back everybody's, and nothing is done about that yet.
-parts=${PARTS:-$(long "a b c d f" "a b d")}
+# for by name: data between two flushes that waits for its turn by weight holds back everybody's, and nothing is done about that yet.
+parts=${PARTS:-$(long "a b c d f g h i" "a b d g h i")}
 names=$(long "$OURS" fl-cfq)
 for part in $parts; do
     echo "-- $part"
     case $part in
     b) modprobe null_blk nr_devices=0; cached_disk 64; insmod ./preflush.ko disk=/dev/$disk || fail "preflush.ko" ;;
-    e) modprobe null_blk nr_devices=0; cached_disk 1; insmod ./preflush.ko disk=/dev/$disk || fail "preflush.ko" ;;
+    h) modprobe -a null_blk ext4; rmmod null_blk; quick_disk ;;
+    [ei]) modprobe null_blk nr_devices=0; cached_disk 1; insmod ./preflush.ko disk=/dev/$disk || fail "preflush.ko" ;;
     *) slow_disk ;;
     esac
     for name in ${ELEVATORS:-$names}; do
@@ -339,8 +437,11 @@ for part in $parts; do
         b) flushed_writes ;;
         c) many_tasks 1050 ;;
         d) many_groups 264 ;;
-        e) others_flushes ;;
+        e) others_flushes 1 "nothing" "O_DSYNC" "PREFLUSH" ;;
         f) all_tags ;;
+        g) limited_crowd ;;
+        h) limited_writeback ;;
+        i) others_flushes 1000 "O_DSYNC, 1 a second" "PREFLUSH, 1 a second" ;;
         esac
         drained $disk
     done

@@ -15,6 +15,7 @@ use fairlift_core::tunable::Tunable;
 use fairlift_core::{Dispatch, Flags, IoPrio, Op};
 
 use crate::host::{self, Arrival, Host, Setup, Slot};
+use crate::limits::{LetIn, Line};
 use crate::replay::Header;
 
 /// No slot: all are taken, or there is none.
@@ -388,24 +389,99 @@ pub extern "C" fn fairlift_rate_max() -> u64 {
     RATE_MAX
 }
 
-/// [`Host::open_limits`].
-///
-/// # Safety
-/// The rule.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairlift_open_limits(queue: *mut Host, now: u64) {
-    // SAFETY: the rule.
-    unsafe { host(queue) }.open_limits(now);
+fn direction(write: bool) -> Direction {
+    if write { Direction::Write } else { Direction::Read }
 }
 
-/// [`Host::has_its_share`].
+/// [`Host::lines`].
 ///
 /// # Safety
 /// The rule.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairlift_has_its_share(queue: *mut Host, group: u32, tags: u32) -> bool {
+pub unsafe extern "C" fn fairlift_lines(queue: *mut Host) -> u32 {
     // SAFETY: the rule.
-    unsafe { host(queue) }.has_its_share(group, tags)
+    unsafe { host(queue) }.lines() as u32
+}
+
+/// [`Host::limits_are_used`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_limits_are_used(queue: *mut Host) -> bool {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.limits_are_used()
+}
+
+/// [`Host::is_limited`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_is_limited(queue: *mut Host, group: u32, write: bool) -> bool {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.is_limited(group, direction(write))
+}
+
+/// [`Host::ask`]: [`NO_SLOT`] if it goes, else its line.
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_ask(
+    queue: *mut Host,
+    group: u32,
+    write: bool,
+    bytes: u64,
+    now: u64,
+) -> Line {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.ask(group, direction(write), bytes, now).unwrap_or(NO_SLOT)
+}
+
+/// [`Host::let_in`]: a line, [`IDLE`] with `until` set, or [`NO_SLOT`].
+///
+/// # Safety
+/// The rule; `until` points to a `u64`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_let_in(queue: *mut Host, now: u64, until: *mut u64) -> Line {
+    // SAFETY: the rule.
+    match unsafe { host(queue) }.let_in(now) {
+        LetIn::Go(line) => line,
+        LetIn::Nobody => NO_SLOT,
+        LetIn::Idle(time) => {
+            // SAFETY: the caller says that it points to a `u64`.
+            unsafe { *until = time };
+            IDLE
+        }
+    }
+}
+
+/// [`Host::charge`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_charge(
+    queue: *mut Host,
+    group: u32,
+    write: bool,
+    bytes: u64,
+    whole: bool,
+    now: u64,
+) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.charge(group, direction(write), bytes, whole, now);
+}
+
+/// [`Host::refund`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_refund(queue: *mut Host, group: u32, write: bool, bytes: u64, now: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.refund(group, direction(write), bytes, now);
 }
 
 /// [`Host::takes_too_many`].
@@ -429,8 +505,6 @@ pub struct CGroupStats {
     pub merged: u64,
     /// Requests with the elevator now.
     pub queued: u64,
-    /// Requests that limits hold back from it.
-    pub held: u64,
     /// See [`GroupStats::time_ns`](fairlift_core::group::GroupStats::time_ns).
     pub time_ns: u64,
     /// From arrival to the device, summed over requests.
@@ -451,7 +525,6 @@ pub struct CGroupStats {
 pub unsafe extern "C" fn fairlift_group_stats(queue: *mut Host, group: u32, stats: *mut CGroupStats) {
     // SAFETY: the rule.
     let host = unsafe { host(queue) };
-    let held = host.group_held(group) as u64;
     let got = host.group_stats(group);
     let total = got.total();
     let filled = CGroupStats {
@@ -459,7 +532,6 @@ pub unsafe extern "C" fn fairlift_group_stats(queue: *mut Host, group: u32, stat
         sectors: got.io.map(|[a, s]| a.sectors + s.sectors),
         merged: total.merged,
         queued: host.group_queued(group).into(),
-        held,
         time_ns: got.time_ns,
         wait_ns: total.wait_ns,
         service_ns: total.service_ns,
@@ -480,6 +552,16 @@ pub unsafe extern "C" fn fairlift_yield(queue: *mut Host, from: u32, to: u32, no
     unsafe { host(queue) }.yield_to(from, (to != UNKNOWN).then_some(to), now);
 }
 
+/// [`Host::yields`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_yields(queue: *mut Host) -> bool {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.yields()
+}
+
 /// `struct fairlift_state`: what a queue holds.
 #[repr(C)]
 pub struct CState {
@@ -495,8 +577,8 @@ pub struct CState {
     pub groups: u32,
     /// Lines of the record, its header included; 0 when it is off.
     pub record_lines: u32,
-    /// Requests that limits hold back.
-    pub held: u32,
+    /// Zero: C's structure has a multiple of 8 bytes.
+    pub reserved: u32,
     /// Calls after the record was full.
     pub record_lost: u64,
 }
@@ -516,7 +598,7 @@ pub unsafe extern "C" fn fairlift_state(queue: *mut Host, state: *mut CState) {
         requests: host.taken() as u32,
         contexts: host.contexts() as u32,
         groups: host.groups() as u32,
-        held: host.held() as u32,
+        reserved: 0,
         record_lines: if recorder.is_on() { recorder.entries().len() as u32 + 1 } else { 0 },
         record_lost: recorder.lost(),
     };

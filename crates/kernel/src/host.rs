@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 use fairlift_core::collections::Id;
 use fairlift_core::context::IoClass;
 use fairlift_core::elevator::{self, Config, Growth};
-use fairlift_core::group::limit::{self, Direction, Entered, Limiter, Rates, bytes_of};
 use fairlift_core::group::{self, DEPTH_MAX, GroupStats, WEIGHT_DEFAULT, WEIGHT_RANGE};
 use fairlift_core::queue::ElevatorQueue;
 use fairlift_core::request::{RequestState, request};
 use fairlift_core::tunable::{SetError, Tunable, Unit};
 use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, Op, RequestId};
 
+use crate::limits::Lines;
 use crate::record::{Answer, Call, Recorder};
 
 /// What a queue is built from.
@@ -56,9 +56,8 @@ pub struct Arrival {
 
 /// A queue of the core, its clock and its recorder.
 pub struct Host {
-    queue: ElevatorQueue,
-    /// The requests that wait for a limit of their group: outside the elevator, with their slots taken. There is room for all.
-    limiter: Limiter<RequestId>,
+    pub(crate) queue: ElevatorQueue,
+    pub(crate) lines: Lines,
     /// By group: slots taken by it and all below it. The root's is not kept.
     taken_below: Vec<u32>,
     tunables: &'static [Tunable],
@@ -100,9 +99,9 @@ impl Host {
         let tunables = built.tunables();
         let queue = ElevatorQueue::new(requests, contexts, setup.rotational, built).with_groups(groups);
         let recorder = Recorder::new(setup.records_max as usize);
-        let limiter = Limiter::sharing(queue.groups().slots(), config.requests_max);
+        let lines = Lines::new(queue.groups());
         let taken_below = alloc::vec![0; queue.groups().slots()];
-        let mut host = Host { queue, limiter, taken_below, tunables, recorder, setup, now: 0 };
+        let mut host = Host { queue, lines, taken_below, tunables, recorder, setup, now: 0 };
         // 2.6.34's cfq protects seeking tasks of different groups from each other only when told to; who sets weights means it.
         if let Some(isolation) = host.queue.elevator_mut().setting("group_isolation") {
             *isolation = u64::from(setup.groups_max > 0);
@@ -177,13 +176,13 @@ impl Host {
     }
 
     #[inline]
-    fn enter(&mut self, now: u64) -> u64 {
+    pub(crate) fn enter(&mut self, now: u64) -> u64 {
         self.now = self.now.max(now);
         self.now
     }
 
     #[inline]
-    fn note(&mut self, call: Call, answer: Answer) {
+    pub(crate) fn note(&mut self, call: Call, answer: Answer) {
         if self.recorder.is_on() {
             self.recorder.push(self.now, call, answer);
         }
@@ -246,52 +245,23 @@ impl Host {
         }
     }
 
-    /// A request for the elevator, which it reaches when its group's limits allow; `None` when all slots are taken.
+    /// A request for the elevator; `None` when all slots are taken.
     pub fn insert(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
         let now = self.enter(now);
         let rq = self.take(arrival);
-        if let Some(rq) = rq
-            && !(self.limiter.is_used() && self.holds_back(rq, now))
-        {
+        if let Some(rq) = rq {
             self.queue.insert(rq, now);
         }
         self.note(Call::Insert(*arrival), Answer::number(rq.map(slot)));
         rq.map(slot)
     }
 
-    /// Has the request to wait for a limit? What the limiter does with bios in the core's queue is done with requests here:
-    /// metadata goes in at once and is charged, flushes with data are charged for their data.
-    fn holds_back(&mut self, rq: RequestId, now: u64) -> bool {
-        let request = &self.queue.requests()[rq];
-        if request.sectors == 0 {
-            return false;
-        }
-        if request.flags.contains(Flags::META) {
-            self.charge(rq, request.sectors, now);
-            return false;
-        }
-        let (direction, bytes) = (Direction::of(request.op), bytes_of(request.op, request.sectors));
-        self.limiter.ask(self.queue.groups(), request.group, direction, bytes, rq, now) == limit::Answer::Held
-    }
-
-    /// So many sectors of a request are charged; nobody holds them up.
-    fn charge(&mut self, rq: RequestId, sectors: u32, now: u64) {
-        let request = &self.queue.requests()[rq];
-        if sectors > 0 {
-            let (direction, bytes) = (Direction::of(request.op), bytes_of(request.op, sectors));
-            self.limiter.charge(self.queue.groups(), request.group, direction, bytes, now);
-        }
-    }
-
-    /// A request that goes before the others of its group (the data between two flushes): in its group's turn, and within its
-    /// limits, like any other; one that had to wait for a limit goes as any other. Where there are no groups it goes before all. `None` when all slots are
-    /// taken.
+    /// A request that goes before the others of its group (the data between two flushes), in its group's turn. Where there are
+    /// no groups it goes before all. `None` when all slots are taken.
     pub fn insert_head(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
         let now = self.enter(now);
         let rq = self.take(arrival);
-        if let Some(rq) = rq
-            && !(self.limiter.is_used() && self.holds_back(rq, now))
-        {
+        if let Some(rq) = rq {
             self.queue.insert_head(rq, now);
         }
         self.note(Call::InsertHead(*arrival), Answer::number(rq.map(slot)));
@@ -301,42 +271,9 @@ impl Host {
     /// The next request, or why there is none.
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
         let now = self.enter(now);
-        let until = self.let_in(now);
-        let answer = match (self.queue.dispatch(now), until) {
-            (Dispatch::Idle { until: a }, Some(b)) => Dispatch::Idle { until: a.min(b) },
-            (Dispatch::Empty | Dispatch::Busy, Some(until)) => Dispatch::Idle { until },
-            (answer, _) => answer,
-        };
+        let answer = self.queue.dispatch(now);
         self.note(Call::Dispatch, Answer::from(answer));
         answer
-    }
-
-    /// Those whom the limits allow reach the elevator. When to ask again, if others wait.
-    #[inline]
-    fn let_in(&mut self, now: u64) -> Option<u64> {
-        if self.limiter.held() == 0 { None } else { self.let_held_in(now) }
-    }
-
-    #[cold]
-    fn let_held_in(&mut self, now: u64) -> Option<u64> {
-        let mut round = self.limiter.begin(self.queue.groups(), now);
-        while let Some(rq) = self.limiter.next(self.queue.groups(), &mut round) {
-            self.limiter.settle(self.queue.groups(), &mut round, Entered::Yes);
-            self.queue.insert(rq, now);
-        }
-        self.limiter.end(round)
-    }
-
-    /// The queue has to run dry (a change of elevator): whoever waits for a limit reaches the elevator, and is charged.
-    pub fn open_limits(&mut self, now: u64) {
-        if self.limiter.held() == 0 {
-            return;
-        }
-        let now = self.enter(now);
-        while let Some(rq) = self.limiter.release(self.queue.groups(), now) {
-            self.queue.insert(rq, now);
-        }
-        self.note(Call::OpenLimits, Answer::None);
     }
 
     /// The device is done with a request; its slot is free again.
@@ -392,14 +329,11 @@ impl Host {
     /// The module merged a bio into a request, which now covers `sectors` from `sector` on.
     pub fn grew(&mut self, slot: Slot, front: bool, sector: u64, sectors: u32, now: u64) {
         let now = self.enter(now);
-        // One that waits for a limit is held.
-        if !matches!(self.state(slot), RequestState::Sorted | RequestState::Listed | RequestState::Held) {
+        if !matches!(self.state(slot), RequestState::Sorted | RequestState::Listed) {
             return;
         }
         let growth = if front { Growth::Front } else { Growth::Back };
-        let (ioprio, before) =
-            (self.queue.requests()[id(slot)].ioprio, self.queue.requests()[id(slot)].sectors);
-        self.charge(id(slot), sectors.saturating_sub(before), now);
+        let ioprio = self.queue.requests()[id(slot)].ioprio;
         self.queue.grow(id(slot), growth, (sector, sectors), ioprio, now);
         self.note(Call::Grew { slot, front, sector, sectors }, Answer::None);
     }
@@ -467,6 +401,11 @@ impl Host {
         self.note(Call::YieldTo(from, to), Answer::None);
     }
 
+    /// Does [`Host::yield_to`] do anything: has the elevator the tunable `yield`, and is it on?
+    pub fn yields(&mut self) -> bool {
+        self.queue.elevator_mut().setting("yield").is_some_and(|value| *value != 0)
+    }
+
     /// A new group below `parent`; `None` when there is no room for one.
     pub fn group_new(&mut self, parent: u32, weight: u32, class: IoClass) -> Option<u32> {
         let parent_id = self.queue.groups().known(group(parent));
@@ -483,44 +422,15 @@ impl Host {
         self.note(Call::GroupSet { group: number, weight, class }, Answer::None);
     }
 
-    /// A group is gone; what it has queued is still served.
+    /// A group is gone; what it has queued is still served, and the first of its lines wait in their place for the limits above.
+    /// Call [`Host::let_in`].
     pub fn group_remove(&mut self, number: u32, now: u64) {
         let now = self.enter(now);
         // As above; the root stays, with its limits.
         if self.queue.remove_group(group(number)).is_ok() {
-            self.limiter.removed(self.queue.groups(), group(number), now);
+            self.lines.removed(self.queue.groups(), group(number), now);
         }
         self.note(Call::GroupRemove(number), Answer::None);
-    }
-
-    /// Limit what a group and those below it send; `None` when there is no such group.
-    pub fn group_limit(&mut self, number: u32, direction: Direction, rates: Rates, now: u64) -> Option<u32> {
-        let now = self.enter(now);
-        let known = self.queue.groups().known(group(number)) == group(number);
-        let answer = known.then_some(number);
-        if known {
-            self.limiter.set(self.queue.groups(), group(number), direction, rates, now);
-        }
-        self.note(Call::GroupLimit { group: number, direction, rates }, Answer::number(answer));
-        answer
-    }
-
-    /// Requests that limits hold back.
-    pub fn held(&self) -> usize {
-        self.limiter.held()
-    }
-
-    /// Of these, those of a group itself; none for a number that names no group.
-    pub fn group_held(&self, number: u32) -> usize {
-        let known = self.queue.groups().known(group(number)) == group(number);
-        if known { self.limiter.waiting_here(group(number)) } else { 0 }
-    }
-
-    /// Do so many of the host's `tags` lie with requests that limits hold back that this group should not take more: an eighth
-    /// of them with its own, or half of them with those of all groups?
-    pub fn has_its_share(&self, number: u32, tags: u32) -> bool {
-        let own = self.group_held(number);
-        own > 0 && (own * 8 >= tags as usize || self.held() * 2 >= tags as usize)
     }
 
     /// Has this group, or one above it, so many of the host's `tags` that it should leave the rest to others? As the core gives

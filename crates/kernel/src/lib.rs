@@ -1,10 +1,10 @@
 //! The core behind a C interface: what `kernel/src/*.c` calls.
 //!
 //! * [`host`]: one queue of the core with its recorder, in safe Rust. Everything the module can do is here.
+//! * [`limits`]: who waits for a limit, before there is a request.
 //! * [`record`]: what went in and what was decided, kept in memory taken at construction; printed and parsed as text.
 //! * [`replay`]: feeds a record to a fresh core and compares every answer.
 //! * [`abi`]: the C functions. Each is one call of [`host`]; all `unsafe` of the project is here and in `runtime`.
-//! * [`memory`]: how much to ask the kernel for.
 //! * `runtime` (kernel target only): memory, panic.
 //!
 //! The module calls a queue under that queue's spinlock, except to construct and free it.
@@ -14,7 +14,7 @@ extern crate alloc;
 
 pub mod abi;
 pub mod host;
-pub mod memory;
+pub mod limits;
 pub mod record;
 pub mod replay;
 #[cfg(target_os = "none")]

@@ -12,6 +12,7 @@ use fairlift_core::group::limit::{Direction, Rates};
 use fairlift_core::{Dispatch, Flags, IoPrio, Op};
 
 use crate::host::{Arrival, Slot};
+use crate::limits::LetIn;
 
 /// A call of [`crate::host::Host`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +37,10 @@ pub enum Call {
     GroupSet { group: u32, weight: u32, class: IoClass },
     GroupRemove(u32),
     GroupLimit { group: u32, direction: Direction, rates: Rates },
-    OpenLimits,
+    Ask { group: u32, direction: Direction, bytes: u64 },
+    LetIn,
+    Refund { group: u32, direction: Direction, bytes: u64 },
+    Charge { group: u32, direction: Direction, bytes: u64, whole: bool },
     Set(u32, u64),
 }
 
@@ -49,7 +53,7 @@ pub enum Answer {
     Number(u64),
     /// Yes or no.
     Flag(bool),
-    /// Dispatch: nothing to give away until this time.
+    /// Dispatch, and who waits for a limit: nothing to give away until this time.
     Idle(u64),
 }
 
@@ -66,6 +70,16 @@ impl From<Dispatch> for Answer {
             Dispatch::Issue(rq) => Answer::Number(rq.index() as u64),
             Dispatch::Idle { until } => Answer::Idle(until),
             Dispatch::Empty | Dispatch::Busy => Answer::None,
+        }
+    }
+}
+
+impl From<LetIn> for Answer {
+    fn from(answer: LetIn) -> Answer {
+        match answer {
+            LetIn::Go(line) => Answer::Number(line.into()),
+            LetIn::Idle(until) => Answer::Idle(until),
+            LetIn::Nobody => Answer::None,
         }
     }
 }
@@ -207,7 +221,17 @@ impl fmt::Display for Call {
             Call::GroupLimit { group, direction, rates: Rates { bytes_per_s, ios_per_s } } => {
                 write!(f, "group-limit {group} {} {bytes_per_s} {ios_per_s}", direction_name(*direction))
             }
-            Call::OpenLimits => f.write_str("open-limits"),
+            Call::Ask { group, direction, bytes } => {
+                write!(f, "ask {group} {} {bytes}", direction_name(*direction))
+            }
+            Call::Refund { group, direction, bytes } => {
+                write!(f, "refund {group} {} {bytes}", direction_name(*direction))
+            }
+            Call::LetIn => f.write_str("let-in"),
+            Call::Charge { group, direction, bytes, whole } => {
+                let part = if *whole { "whole" } else { "rest" };
+                write!(f, "charge {group} {} {bytes} {part}", direction_name(*direction))
+            }
             Call::Set(index, value) => write!(f, "set {index} {value}"),
         }
     }
@@ -351,7 +375,17 @@ pub fn parse_call(text: &str) -> Option<Call> {
             let rates = Rates { bytes_per_s: words.number()?, ios_per_s: words.number()? };
             Call::GroupLimit { group, direction, rates }
         }
-        "open-limits" => Call::OpenLimits,
+        "ask" => Call::Ask { group: words.number()?, direction: words.direction()?, bytes: words.number()? },
+        "refund" => {
+            Call::Refund { group: words.number()?, direction: words.direction()?, bytes: words.number()? }
+        }
+        "let-in" => Call::LetIn,
+        "charge" => Call::Charge {
+            group: words.number()?,
+            direction: words.direction()?,
+            bytes: words.number()?,
+            whole: words.word()? == "whole",
+        },
         "set" => Call::Set(words.number()?, words.number()?),
         _ => return None,
     })

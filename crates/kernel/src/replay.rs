@@ -9,8 +9,10 @@ use crate::host::{Host, Setup};
 use crate::record::{Answer, Call, Entry, parse_entry};
 
 /// The first word of a record, with the version of its format.
-const MAGIC: &str = "fairlift-record-4";
-/// The one before it, which is read as well: `fairness` was off by default, and what goes to the head was inserted like any
+const MAGIC: &str = "fairlift-record-5";
+/// The one before it, which is read as well unless there are limits in it: these held requests back, inside the core.
+const MAGIC_4: &str = "fairlift-record-4";
+/// Before that `fairness` was off by default, and what goes to the head was inserted like any
 /// other where there could be groups.
 const MAGIC_3: &str = "fairlift-record-3";
 /// Before that no call said in which group a task begins, and what goes to the head went before all.
@@ -36,7 +38,8 @@ impl fmt::Display for Header<'_> {
 fn parse_header(line: &str) -> Option<(u32, Setup)> {
     let mut words = line.split_whitespace();
     let version = match words.next()? {
-        MAGIC => 4,
+        MAGIC => 5,
+        MAGIC_4 => 4,
         MAGIC_3 => 3,
         MAGIC_2 => 2,
         _ => return None,
@@ -76,6 +79,8 @@ pub enum Disagreement {
     NoRecord,
     /// This line is no call.
     NoCall(usize),
+    /// This line sets a limit, in a record of a format in which limits meant something else.
+    OldLimits(usize),
     /// The core answered differently.
     Differs {
         /// The line.
@@ -92,6 +97,9 @@ impl fmt::Display for Disagreement {
         match self {
             Disagreement::NoRecord => write!(f, "line 1: a record starts with '{MAGIC} elevator=...'"),
             Disagreement::NoCall(line) => write!(f, "line {line}: not a call of the core"),
+            Disagreement::OldLimits(line) => {
+                write!(f, "line {line}: limits are replayed from records that start with '{MAGIC}' only")
+            }
             Disagreement::Differs { line, recorded, now } => {
                 write!(f, "line {line}: the kernel recorded '{recorded}', the core now answers '{now}'")
             }
@@ -113,6 +121,9 @@ pub fn replay(text: &str) -> Result<Agreement, Disagreement> {
     let mut seen = Agreement::default();
     for (index, line) in lines.enumerate() {
         let recorded = parse_entry(line).ok_or(Disagreement::NoCall(index + 2))?;
+        if version < 5 && matches!(recorded.call, Call::GroupLimit { .. }) {
+            return Err(Disagreement::OldLimits(index + 2));
+        }
         let call = match recorded.call {
             Call::InsertHead(arrival) if version == 3 && setup.groups_max > 0 => Call::Insert(arrival),
             call => call,
@@ -157,7 +168,14 @@ fn answer(host: &mut Host, now: u64, call: Call) -> Answer {
         Call::GroupLimit { group, direction, rates } => {
             return Answer::number(host.group_limit(group, direction, rates, now));
         }
-        Call::OpenLimits => host.open_limits(now),
+        Call::Ask { group, direction, bytes } => {
+            return Answer::number(host.ask(group, direction, bytes, now));
+        }
+        Call::Refund { group, direction, bytes } => host.refund(group, direction, bytes, now),
+        Call::LetIn => return host.let_in(now).into(),
+        Call::Charge { group, direction, bytes, whole } => {
+            host.charge(group, direction, bytes, whole, now);
+        }
         Call::Set(index, value) => host.set(index as usize, value),
     }
     Answer::None

@@ -5,12 +5,10 @@ use core::ffi::{c_char, c_void};
 use core::fmt::Write;
 use core::panic::PanicInfo;
 
-use crate::memory::bytes_to_ask;
-
 unsafe extern "C" {
-    /// Memory for a queue under construction: waits for it rather than fail.
-    fn fairlift_shim_alloc(bytes: usize) -> *mut c_void;
-    /// Give memory back.
+    /// Memory for a queue under construction, from the piece that was taken for it; `align` is a power of two.
+    fn fairlift_shim_alloc(bytes: usize, align: usize) -> *mut c_void;
+    /// Give memory back, or leave it to the piece it is from.
     fn fairlift_shim_free(memory: *mut c_void);
     /// The core is broken: stop the machine.
     fn fairlift_shim_panic(message: *const c_char) -> !;
@@ -18,13 +16,12 @@ unsafe extern "C" {
 
 struct KernelMemory;
 
-// SAFETY: kvmalloc's memory is aligned as `bytes_to_ask` says, is not handed out twice, and stays until kvfree. For an
-// alignment it cannot have the answer is null, which `alloc` reports as out of memory.
+// SAFETY: the C side hands out each byte of the piece once, at a multiple of `align`, and keeps the piece until the queue is
+// freed. Where it cannot the answer is null, which `alloc` reports as out of memory.
 unsafe impl GlobalAlloc for KernelMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let Some(bytes) = bytes_to_ask(layout) else { return core::ptr::null_mut() };
         // SAFETY: any size may be asked for.
-        unsafe { fairlift_shim_alloc(bytes) }.cast()
+        unsafe { fairlift_shim_alloc(layout.size(), layout.align()) }.cast()
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, _layout: Layout) {

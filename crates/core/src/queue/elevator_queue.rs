@@ -837,6 +837,17 @@ impl ElevatorQueue {
         self.groups.remove(group)
     }
 
+    /// Something of a group waits at its host's door: the group keeps its slot, even if it is removed, until
+    /// [`ElevatorQueue::drop_group`] is called as often.
+    pub fn hold_group(&mut self, group: GroupId) {
+        self.groups.hold(group);
+    }
+
+    /// What waited of a group waits no longer.
+    pub fn drop_group(&mut self, group: GroupId) {
+        self.groups.drop_hold(group);
+    }
+
     // ---- waiting for each other ----
 
     /// `from` waits for the I/O of `whom` from now on: what `whom` sends until the wait ends is served for the most entitled

@@ -125,12 +125,12 @@ impl Gate {
         self.waiting += 1;
     }
 
-    /// A bio passes that came a moment ago.
+    /// A bio passes that came a moment ago, or the rest of one (no bio).
     #[inline]
-    pub(super) fn charge(&mut self, bytes: u64, now: u64) {
+    pub(super) fn charge(&mut self, bytes: u64, ios: u64, now: u64) {
         self.forget_credit(now);
         self.bytes.charge(bytes);
-        self.ios.charge(1);
+        self.ios.charge(ios);
     }
 
     /// A bio passes that waited: it keeps its own price of credit if that is more than the burst.

@@ -301,7 +301,34 @@ impl<T: Copy> Limiter<T> {
         let side = &mut self.sides[direction as usize];
         if side.busy > 0 {
             side.renew(groups, group);
-            side.bill(groups, group, bytes, now, false);
+            side.bill(groups, group, (bytes, 1), now, false);
+        }
+    }
+
+    /// The rest of a bio of which a part was let go: a sender asked before it could say how much it would send. It goes, and
+    /// its bytes are charged; that it is one bio was charged then.
+    #[inline]
+    pub fn charge_rest(
+        &mut self,
+        groups: &Groups,
+        group: GroupId,
+        direction: Direction,
+        bytes: u64,
+        now: u64,
+    ) {
+        let side = &mut self.sides[direction as usize];
+        if side.busy > 0 && bytes > 0 {
+            side.renew(groups, group);
+            side.bill(groups, group, (bytes, 0), now, false);
+        }
+    }
+
+    /// A bio that was let go turned out to be none (a flush without data): it is not charged. Begin a round.
+    pub fn refund(&mut self, groups: &Groups, group: GroupId, direction: Direction, bytes: u64, now: u64) {
+        let side = &mut self.sides[direction as usize];
+        if side.busy > 0 {
+            side.renew(groups, group);
+            side.refund(groups, group, bytes, now);
         }
     }
 
@@ -387,7 +414,7 @@ impl<T: Copy> Limiter<T> {
     fn let_go(&mut self, groups: &Groups, at: usize, group: GroupId, now: u64) -> Option<T> {
         let waiter = self.sides[at].take_first(&mut self.waiters.links, group)?;
         let (token, bytes) = self.waiters.release(waiter)?;
-        self.sides[at].bill(groups, group, bytes, now, true);
+        self.sides[at].bill(groups, group, (bytes, 1), now, true);
         for side in &mut self.sides {
             self.room_made |= core::mem::take(&mut side.gate_mut(group).turned_away);
         }

@@ -74,6 +74,14 @@ impl Pace {
         }
     }
 
+    /// `units` that were charged did not go after all; what is below a nanosecond stays charged.
+    #[inline]
+    pub(super) fn refund(&mut self, units: u64) {
+        if self.rate != 0 && self.due_ns != u64::MAX {
+            self.due_ns = self.due_ns.saturating_sub(time_of(units, self.rate, 0).0);
+        }
+    }
+
     /// What `units` cost, nanoseconds rounded down; 0 without a limit.
     #[inline]
     pub(super) fn cost_ns(&self, units: u64) -> u64 {

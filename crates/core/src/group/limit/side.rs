@@ -82,7 +82,7 @@ impl Side {
 
     /// A bio passes all gates on its way at once, without competition.
     pub(super) fn pass(&mut self, groups: &Groups, group: GroupId, bytes: u64, now: u64) {
-        groups.path(group).for_each(|above| self.gate_mut(above).charge(bytes, now));
+        groups.path(group).for_each(|above| self.gate_mut(above).charge(bytes, 1, now));
     }
 
     /// `waiter` waits behind those of `group` that do.
@@ -155,7 +155,14 @@ impl Side {
 
     /// A bio of `group` goes: every gate on its way charges it, and every entity on its way pays for its turn. One that waited
     /// had the turn. One that nobody may hold up pays where others wait, or its group would get more than its share.
-    pub(super) fn bill(&mut self, groups: &Groups, group: GroupId, bytes: u64, now: u64, waited: bool) {
+    pub(super) fn bill(
+        &mut self,
+        groups: &Groups,
+        group: GroupId,
+        (bytes, ios): (u64, u64),
+        now: u64,
+        waited: bool,
+    ) {
         self.find_way(groups, group);
         self.leave_own(group);
         self.pay_turn(0, Entity::own(group), (bytes, groups[group].params().leaf_weight), waited);
@@ -167,7 +174,7 @@ impl Side {
                 gate.waiting -= 1;
                 gate.charge_waiter(bytes, now);
             } else {
-                gate.charge(bytes, now);
+                gate.charge(bytes, ios, now);
             }
             let parent = self.way.get(at + 1).map(|(parent, _)| *parent);
             self.leave(group, parent);
@@ -244,6 +251,16 @@ impl Side {
         gate.ios.set(rates.ios_per_s.min(RATE_MAX), now);
         self.busy += u32::from(!gate.rates().is_none());
         self.rearrange(groups, group, now);
+    }
+
+    /// A bio of `group` that was charged did not go: all limits on its way open that much earlier.
+    pub(super) fn refund(&mut self, groups: &Groups, group: GroupId, bytes: u64, now: u64) {
+        for above in groups.path(group) {
+            let gate = self.gate_mut(above);
+            gate.bytes.refund(bytes);
+            gate.ios.refund(1);
+            self.rearrange(groups, above, now);
+        }
     }
 
     // ---- places -----------------------------------------------------------------------------------------------------------
