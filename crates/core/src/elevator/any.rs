@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use core::ops::{Deref, DerefMut};
 
 use super::deadline::Deadline;
+use super::fair::Fair;
 use super::noop::Noop;
 use super::{Config, Dispatch, Elevator, Env, PerGroup, Policy};
 use crate::collections::{List, ListLinks};
@@ -18,6 +19,8 @@ pub enum AnyElevator {
     Noop(PerGroup<Noop>),
     /// Batches in sector order with deadlines.
     Deadline(PerGroup<Deadline>),
+    /// Every task its share, nobody behind a neighbour's queue.
+    Fair(Box<Fair>),
     /// Batches by time, waiting for a reader's next request.
     Anticipatory(Box<PerGroup<Anticipatory>>),
     /// A time slice for every process.
@@ -45,6 +48,7 @@ macro_rules! of_kind {
         match $self {
             AnyElevator::Noop($elevator) => $call,
             AnyElevator::Deadline($elevator) => $call,
+            AnyElevator::Fair($elevator) => $call,
             AnyElevator::Anticipatory($elevator) => $call,
             AnyElevator::Cfq($elevator) => $call,
             AnyElevator::Other($elevator) => $call,
@@ -89,6 +93,7 @@ impl Deref for AnyElevator {
         match self {
             AnyElevator::Noop(elevator) => elevator,
             AnyElevator::Deadline(elevator) => elevator,
+            AnyElevator::Fair(elevator) => &**elevator,
             AnyElevator::Anticipatory(elevator) => &**elevator,
             AnyElevator::Cfq(elevator) => &**elevator,
             AnyElevator::Other(elevator) => &**elevator,
@@ -101,6 +106,7 @@ impl DerefMut for AnyElevator {
         match self {
             AnyElevator::Noop(elevator) => elevator,
             AnyElevator::Deadline(elevator) => elevator,
+            AnyElevator::Fair(elevator) => &mut **elevator,
             AnyElevator::Anticipatory(elevator) => &mut **elevator,
             AnyElevator::Cfq(elevator) => &mut **elevator,
             AnyElevator::Other(elevator) => &mut **elevator,

@@ -8,11 +8,13 @@
 
 mod any;
 mod deadline;
+mod fair;
 mod noop;
 mod per_group;
 pub(crate) mod think;
 
 pub use any::AnyElevator;
+pub use fair::{Fair, Found};
 pub use per_group::{PerGroup, Policy};
 
 use crate::context::{ContextId, Contexts};
@@ -77,6 +79,8 @@ pub struct DeviceState {
     pub in_flight: [u32; 2],
     /// Requests it takes at a time; 0 = not known.
     pub depth: u32,
+    /// Flush commands in it.
+    pub flushes: u32,
 }
 
 impl DeviceState {
@@ -335,7 +339,7 @@ pub struct Descriptor {
 
 /// All elevators.
 pub const ELEVATORS: &[Descriptor] =
-    &[noop::DESCRIPTOR, deadline::DESCRIPTOR, era::anticipatory::DESCRIPTOR, era::cfq::DESCRIPTOR];
+    &[noop::DESCRIPTOR, deadline::DESCRIPTOR, fair::DESCRIPTOR, era::anticipatory::DESCRIPTOR, era::cfq::DESCRIPTOR];
 
 /// The elevator called `name`.
 pub fn find(name: &str) -> Option<&'static Descriptor> {
