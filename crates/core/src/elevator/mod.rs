@@ -338,8 +338,13 @@ pub struct Descriptor {
 }
 
 /// All elevators.
-pub const ELEVATORS: &[Descriptor] =
-    &[noop::DESCRIPTOR, deadline::DESCRIPTOR, fair::DESCRIPTOR, era::anticipatory::DESCRIPTOR, era::cfq::DESCRIPTOR];
+pub const ELEVATORS: &[Descriptor] = &[
+    noop::DESCRIPTOR,
+    deadline::DESCRIPTOR,
+    fair::DESCRIPTOR,
+    era::anticipatory::DESCRIPTOR,
+    era::cfq::DESCRIPTOR,
+];
 
 /// The elevator called `name`.
 pub fn find(name: &str) -> Option<&'static Descriptor> {

@@ -142,6 +142,11 @@ impl ElevatorQueue {
         &*self.elevator
     }
 
+    /// The elevator, to see which one it is.
+    pub fn any_elevator(&self) -> &AnyElevator {
+        &self.elevator
+    }
+
     /// The elevator, to set its tunables ([`crate::elevator::set`]).
     pub fn elevator_mut(&mut self) -> &mut dyn Elevator {
         &mut *self.elevator

@@ -6,10 +6,12 @@
 //! * **Depth.** While the device holds as many requests as it may, it does work worth `gain` times the time it takes, work being
 //!   what its requests would take alone. A device that serves one after the other gains 1 at any depth; one that overlaps a
 //!   command's latency with others' gains as much as it overlaps. The depth grows while each place is worth 3/4 of a request
-//!   alone, and shrinks below 2/5; in between it stays. It binds only while two flows want the device.
-//! * **Saving.** A request that jumps alone, less one that continues: what a turn of a stream saves each time it is not
-//!   interrupted, and what may be spent on waiting for its next request. Before both are known: a seek where the device says it
-//!   has any, else nothing. A device that gains from more than [`SERIAL`] at a time has no turns.
+//!   alone, and shrinks below 11/20; in between it stays, and a depth that did not pay is not tried again for ten seconds. It
+//!   binds only while two flows want the device.
+//! * **Saving.** What a request takes alone when a stream comes back after others, less what one takes that goes on; or a jump of
+//!   another flow, less a stream's request of no smaller size; the larger of the two, if it is more than chance. So much a turn of
+//!   a stream saves each time it is not interrupted, and may be spent on waiting for its next request. Before it is measured: a
+//!   seek where the device says it has any, else nothing. A device that gains from more than [`SERIAL`] at a time has no turns.
 
 use super::flow::FlowId;
 use crate::elevator::DeviceState;
@@ -42,7 +44,9 @@ const JUDGED_LEAST: u32 = 8;
 const JUDGED_NS: u64 = 100 * MS;
 /// Per cent of a request alone that a place has to be worth: above, the depth grows; below, it shrinks.
 const GROWS: u64 = 75;
-const SHRINKS: u64 = 40;
+const SHRINKS: u64 = 55;
+/// A depth that did not pay is tried again after this long.
+const RETRY_NS: u64 = 10 * SECOND;
 /// A device that gains from so many at a time, or fewer, serves one after the other.
 const SERIAL: u32 = 3;
 const DEPTH_MAX: u32 = 1024;
@@ -66,6 +70,11 @@ impl Cell {
     }
 }
 
+/// How much longer one takes than the other, if that is `least[0] / least[1]` times as long at least: below it may be chance.
+fn excess(one_ns: u64, other_ns: u64, least: [u64; 2]) -> u64 {
+    if one_ns * least[1] < other_ns * least[0] { 0 } else { one_ns - other_ns }
+}
+
 /// Work done while the device was full.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
@@ -81,12 +90,19 @@ pub(super) struct Model {
     /// The request that has the device to itself.
     alone: Option<RequestId>,
     window: Window,
+    /// What it held once the last request was sent: what is done before the next goes was done at that depth.
+    held: u32,
     /// Requests it may hold while two flows want it.
     pub(super) depth: u32,
+    /// The depth that did not pay, and until when that is believed.
+    ceiling: (u32, u64),
+    /// What a request cost at most of late, nanoseconds.
+    pub(super) longest_ns: u64,
     /// When it was done with something last.
     last_done_ns: u64,
-    /// The size of the last jump of a reader.
+    /// The size of the last jump of a reader that was alone.
     jump_size: usize,
+    saving_ns: Option<u64>,
     // Sharing.
     last_flow: Option<FlowId>,
     shared_until_ns: u64,
@@ -103,9 +119,13 @@ impl Model {
         cells: [[Cell { alone_ns: 0, at_ns: 0 }; SIZES]; ROWS],
         alone: None,
         window: Window { work_ns: 0, busy_ns: 0, requests: 0 },
+        held: 0,
         depth: 1,
+        ceiling: (u32::MAX, 0),
+        longest_ns: 0,
         last_done_ns: 0,
         jump_size: 0,
+        saving_ns: None,
         last_flow: None,
         shared_until_ns: 0,
         sampling: false,
@@ -138,21 +158,14 @@ impl Model {
     }
 
     /// What a request of a stream saves when it is not interrupted, nanoseconds.
+    #[inline]
     pub(super) fn saving_ns(&self, device: &DeviceState) -> u64 {
-        if !self.is_serial() {
-            return 0;
+        match self.saving_ns {
+            _ if !self.is_serial() => 0,
+            Some(saving_ns) => saving_ns,
+            None if device.rotational => SEEK_NS,
+            None => 0,
         }
-        let prior_ns = if device.rotational { SEEK_NS } else { 0 };
-        let jump_ns = self.cells[Place::Jumps as usize][self.jump_size].alone_ns;
-        let streams = &self.cells[Place::Continues as usize];
-        let larger = (self.jump_size..SIZES).find(|size| streams[*size].alone_ns > 0);
-        let smaller = (0..self.jump_size).rev().find(|size| streams[*size].alone_ns > 0);
-        let continues_ns = match (larger, smaller) {
-            (Some(size), _) => streams[size].alone_ns,
-            (None, Some(size)) => streams[size].alone_ns << (self.jump_size - size),
-            (None, None) => 0,
-        };
-        if jump_ns == 0 || continues_ns == 0 { prior_ns } else { jump_ns.saturating_sub(continues_ns) }
     }
 
     /// How long a stream's turn is, nanoseconds; 0 where turns do not pay.
@@ -182,13 +195,14 @@ impl Model {
     #[inline]
     pub(super) fn sent(&mut self, rq: RequestId, others: u32) {
         self.alone = (others == 0).then_some(rq);
+        self.held = others + 1;
     }
 
-    /// `rq` is done; the device held so many requests, `rq` among them. Answers with what it cost: the time since the last one
-    /// was done, if it was there by then.
-    pub(super) fn done(&mut self, rq: RequestId, request: &Request, kind: Kind, held: u32, now: u64) -> u64 {
+    /// `rq` is done. Answers with what it cost: the time since the last one was done, if it was there by then.
+    pub(super) fn done(&mut self, rq: RequestId, request: &Request, kind: Kind, now: u64) -> u64 {
         let cost_ns = now.saturating_sub(request.issued_ns.max(self.last_done_ns));
         self.last_done_ns = now;
+        self.longest_ns = cost_ns.max(self.longest_ns - self.longest_ns / 64);
         let (row, size) = (usize::from(kind.0), usize::from(kind.1));
         if self.alone == Some(rq) {
             (self.alone, self.sampling) = (None, false);
@@ -196,9 +210,10 @@ impl Model {
             if row == Place::Jumps as usize {
                 self.jump_size = size;
             }
+            self.saving_ns = self.measured_saving_ns();
             self.sample_ns = now.saturating_add(SAMPLE_EVERY_NS);
         }
-        if held >= self.depth {
+        if self.held >= self.depth {
             self.weigh(self.cells[row][size], cost_ns, now);
         }
         cost_ns
@@ -207,6 +222,21 @@ impl Model {
     /// `rq` is not measured: it did not go to the device, or came back undone.
     pub(super) fn forget(&mut self, rq: RequestId) {
         self.alone = self.alone.filter(|alone| *alone != rq);
+    }
+
+    /// What reads show of it; `None` as long as none that continues was seen alone, or none that does not.
+    fn measured_saving_ns(&self) -> Option<u64> {
+        let [continues, returns, jumps] = [0, 1, 2].map(|row| &self.cells[row]);
+        // A stream that comes back beside one that goes on: by the requests of a size that were measured last.
+        let both = (0..SIZES).filter(|size| continues[*size].alone_ns > 0 && returns[*size].alone_ns > 0);
+        let back_ns = both
+            .max_by_key(|size| returns[*size].at_ns)
+            .map(|size| excess(returns[size].alone_ns, continues[size].alone_ns, [3, 2]));
+        // A jump of another flow beside a stream's request that is no smaller: what is found is not more than the jump.
+        let jump_ns = jumps[self.jump_size].alone_ns;
+        let larger = continues[self.jump_size..].iter().find(|cell| cell.alone_ns > 0 && jump_ns > 0);
+        let jump_ns = larger.map(|cell| excess(jump_ns, cell.alone_ns, [3, 1]));
+        back_ns.max(jump_ns)
     }
 
     /// A request was done while the device was full.
@@ -224,17 +254,20 @@ impl Model {
         let enough = window.requests >= JUDGED
             || window.requests >= JUDGED_LEAST.max(self.depth) && window.busy_ns >= JUDGED_NS;
         if enough {
-            self.judge();
+            self.judge(now);
         }
     }
 
-    fn judge(&mut self) {
+    fn judge(&mut self, now: u64) {
         let Window { work_ns, busy_ns, .. } = core::mem::take(&mut self.window);
         let step = (self.depth / 4).max(1);
         let worth = work_ns.saturating_mul(100) / busy_ns.max(1) / u64::from(self.depth);
         if worth >= GROWS {
-            self.depth = (self.depth + step).min(DEPTH_MAX);
-        } else if worth < SHRINKS {
+            let (ceiling, until_ns) = self.ceiling;
+            let most = if now < until_ns { ceiling - 1 } else { DEPTH_MAX };
+            self.depth = (self.depth + step).min(most).max(self.depth);
+        } else if worth < SHRINKS && self.depth > 1 {
+            self.ceiling = (self.depth, now.saturating_add(RETRY_NS));
             self.depth = (self.depth - step).max(1);
         }
     }

@@ -96,7 +96,13 @@ impl Flow {
         self.sync && self.jumps.count_ones() < JUMPS
     }
 
-    pub(super) fn add(&mut self, links: &mut SortedFifoLinks<RequestId>, rq: RequestId, request: &Request, now: u64) {
+    pub(super) fn add(
+        &mut self,
+        links: &mut SortedFifoLinks<RequestId>,
+        rq: RequestId,
+        request: &Request,
+        now: u64,
+    ) {
         if self.requests.is_empty() && self.in_device == 0 && self.last_done_ns > 0 {
             self.think.add(now.saturating_sub(self.last_done_ns).min(SECOND));
         }
@@ -107,7 +113,12 @@ impl Flow {
         self.requests.insert(links, rq, request.sector, now.saturating_add(FIFO_NS[usize::from(self.sync)]));
     }
 
-    pub(super) fn remove(&mut self, links: &mut SortedFifoLinks<RequestId>, rq: RequestId, request: &Request) {
+    pub(super) fn remove(
+        &mut self,
+        links: &mut SortedFifoLinks<RequestId>,
+        rq: RequestId,
+        request: &Request,
+    ) {
         self.urgent -= u32::from(is_urgent(request));
         self.requests.remove(links, rq);
     }
@@ -181,7 +192,12 @@ impl Slots {
 
     /// The same for a request that comes in; with [`Arrival::New`] if that flow is to be somebody's, or some group's, whose it
     /// was not before. It holds no request then.
-    pub(super) fn find_for(self, flows: &[Flow], contexts: &Contexts, request: &Request) -> (FlowId, Arrival) {
+    pub(super) fn find_for(
+        self,
+        flows: &[Flow],
+        contexts: &Contexts,
+        request: &Request,
+    ) -> (FlowId, Arrival) {
         let (id, group) = (request.context, request.payer);
         let (context, flow) = (&contexts[id], &flows[id.index()]);
         let is_free = request.is_sync() && !flow.has_requests() && flow.in_device == 0;

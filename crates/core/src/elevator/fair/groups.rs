@@ -1,7 +1,9 @@
 //! Groups: the core's tree says whose round goes on, the core's ledger what it cost.
 //!
 //! A *shift* of a group is a stream's turn in it, or a single request. When it is over the tree is told what was billed since,
-//! and what is still in the device is paid in advance; then the tree says who is next. A shift ends early when somebody of a
+//! and then says who is next. On a device that holds many requests, what is still there is paid in advance; one that serves one
+//! after the other holds so few that their bills can be waited for. (An advance is an estimate by the mean request, and what
+//! is too much of it lets hundreds of small ones pass before it is used up.) A shift ends early when somebody of a
 //! better class comes, or a write that somebody waits for in a group that has had less.
 //!
 //! **A group that runs dry** keeps its place while it is worth waiting for (`group_idle`, and its think time), on a device that
@@ -55,6 +57,8 @@ impl GroupState {
 pub(super) struct Shift {
     group: GroupId,
     since_ns: u64,
+    /// What was sent in it will cost so much, nanoseconds.
+    sent_ns: u64,
     /// Somebody came whom it makes way for.
     makes_way: bool,
 }
@@ -79,7 +83,7 @@ impl Fair {
         for _ in 0..=self.dry {
             let Some(group) = env.rounds.next() else { return Err(Decision::Rest) };
             if self.groups[group.index()].queued > 0 {
-                self.shift = Some(Shift { group, since_ns: env.now, makes_way: false });
+                self.shift = Some(Shift { group, since_ns: env.now, sent_ns: 0, makes_way: false });
                 return Ok(group);
             }
             if let Some(until) = self.group_worth_waiting_until(env, group) {
@@ -112,8 +116,12 @@ impl Fair {
     fn end_shift(&mut self, env: &mut Env<'_>) {
         let Some(shift) = self.shift.take() else { return };
         self.end_turn();
-        let lasted_ns = env.now.saturating_sub(shift.since_ns);
-        env.rounds.turn_over(shift.group, shift.group, lasted_ns, env.now);
+        let lasted_ns = env.now.saturating_sub(shift.since_ns).max(shift.sent_ns);
+        if self.model.is_serial() && env.rounds.charges_overrun() {
+            env.rounds.settle(env.now);
+        } else {
+            env.rounds.turn_over(shift.group, shift.group, lasted_ns, env.now);
+        }
         if self.groups[shift.group.index()].queued == 0 {
             self.ran_dry(env, shift.group);
         }
@@ -154,9 +162,12 @@ impl Fair {
         }
     }
 
-    /// A request of `group` goes to the device.
+    /// A request of `group` goes to the device, and will cost about so much.
     #[inline]
-    pub(super) fn sent_for(&mut self, env: &mut Env<'_>, group: GroupId) {
+    pub(super) fn sent_for(&mut self, env: &mut Env<'_>, group: GroupId, cost_ns: u64) {
+        if let Some(shift) = &mut self.shift {
+            shift.sent_ns = shift.sent_ns.saturating_add(cost_ns);
+        }
         let state = &mut self.groups[group.index()];
         state.in_device += 1;
         state.last_ns = env.now;

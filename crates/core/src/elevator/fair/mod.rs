@@ -29,14 +29,16 @@ use alloc::vec::Vec;
 
 use crate::collections::{Id, ListLinks, SortedFifoLinks, TreeLinks};
 use crate::context::ContextId;
-use crate::elevator::{AnyElevator, Config, Descriptor, Dispatch, Elevator, Env, Grouping, Growth, first_occupied};
+use crate::elevator::{
+    AnyElevator, Config, Descriptor, Dispatch, Elevator, Env, Grouping, Growth, first_occupied,
+};
 use crate::group::GroupId;
 use crate::request::{Bio, Flags, RequestId, RequestState, Status};
 use crate::tunable::{Tunable, Unit};
 use device::{Kind, Model};
 use flow::{Arrival, Flow, FlowId, Slots};
 use groups::{GroupState, Shift};
-use round::{Place, RoundLinks};
+use round::{Place, RoundLinks, Virtual};
 
 pub(crate) const DESCRIPTOR: Descriptor = Descriptor {
     name: "fair",
@@ -67,6 +69,11 @@ const TUNABLES: &[Tunable] = &[TURN_MAX, DEPTH];
 /// A write that somebody waits for goes through another one's turn while its flow is ahead of its due by no more than this part
 /// of a turn: what it was served out of turn it waits for later.
 const LAG_TURNS: u64 = 4;
+/// Credit that a flow keeps when it leaves: a turn, or, where turns do not pay, as many of the longest requests of late; so that
+/// who sends one at a time is made up for what it waited while one of those was served.
+const LAG_REQUESTS: u64 = 2;
+/// Sectors of a merged request while two flows want a device that does not seek (64 KiB).
+const MERGED_MAX: u32 = 128;
 /// Flows with such writes that are looked at.
 const URGENT_LOOKED_AT: usize = 4;
 
@@ -95,12 +102,15 @@ pub struct Fair {
     // Whose turn it is.
     /// The stream whose turn goes on.
     turn: Option<FlowId>,
+    /// Where it was when its turn began.
+    turn_start: Virtual,
     /// The group that was served last, until that is charged.
     shift: Option<Shift>,
     /// Whose next request the device is kept for.
     waiting_for: Option<ContextId>,
 
     // What is queued and in the device.
+    flush: FlushBill,
     queued: u32,
     in_device: u32,
     /// Who sent last, and where that ended.
@@ -119,11 +129,33 @@ pub struct Fair {
     drained: usize,
 }
 
+/// Who pays for the flush in the device: it passes the elevator by.
+#[derive(Clone, Copy)]
+struct FlushBill {
+    since_ns: Option<u64>,
+    /// Whose writes that somebody waits for went last: the journal's, and those of the task it works for.
+    writers: [Option<FlowId>; 2],
+}
+
+impl FlushBill {
+    const NONE: FlushBill = FlushBill { since_ns: None, writers: [None; 2] };
+
+    /// A write of `flow` went that somebody waits for.
+    fn wrote(&mut self, flow: FlowId) {
+        if self.writers[0] != Some(flow) {
+            self.writers = [Some(flow), self.writers[0]];
+        }
+    }
+}
+
 /// What to do next.
 enum Decision {
     Send(FlowId),
     /// Keep the device for a request of this group's.
-    WaitFor { group: GroupId, until: u64 },
+    WaitFor {
+        group: GroupId,
+        until: u64,
+    },
     /// Nothing before the next completion or arrival.
     Rest,
 }
@@ -142,6 +174,8 @@ impl Fair {
             slots,
             model: Model::NEW,
             turn: None,
+            turn_start: 0,
+            flush: FlushBill::NONE,
             shift: None,
             waiting_for: None,
             queued: 0,
@@ -164,8 +198,8 @@ impl Fair {
     fn decide(&mut self, env: &mut Env<'_>) -> Decision {
         self.waiting_for = None;
         let in_device = self.in_device.max(env.device.in_flight_total());
-        let flushing = env.device.flushes > 0 && self.model.is_serial();
-        if flushing || self.model.is_kept(in_device) {
+        let flushing = self.bill_flush(env);
+        if flushing && self.model.is_serial() || self.model.is_kept(in_device) {
             return Decision::Rest;
         }
         let group = match self.choose_group(env) {
@@ -173,12 +207,12 @@ impl Fair {
             Err(decision) => return decision,
         };
         if let Some(flow) = self.urgent_flow(env, group) {
-            return self.send(flow, in_device, env.now);
+            return self.send(env, flow, in_device);
         }
         if let Some(flow) = self.turn.filter(|flow| self.flows[flow.index()].group == group) {
             if self.turn_lasts(env, flow) {
                 if self.flows[flow.index()].has_requests() {
-                    return self.send(flow, in_device, env.now);
+                    return self.send(env, flow, in_device);
                 }
                 if let Some(until) = self.worth_waiting_until(env, flow) {
                     return self.wait_for(flow, until);
@@ -191,26 +225,48 @@ impl Fair {
             return Decision::Rest;
         };
         if self.begins_turn(env, flow) {
-            self.turn = Some(flow);
+            (self.turn, self.turn_start) = (Some(flow), self.places[flow.index()].start);
         }
-        self.send(flow, in_device, env.now)
+        self.send(env, flow, in_device)
+    }
+
+    /// Is the device flushing its cache? Once it is done, the last two that wrote share what it cost. (With groups the ledger
+    /// bills them besides.)
+    #[inline]
+    fn bill_flush(&mut self, env: &Env<'_>) -> bool {
+        let flushing = env.device.flushes > 0;
+        match self.flush.since_ns {
+            None if flushing => self.flush.since_ns = Some(env.now),
+            Some(since_ns) if !flushing => {
+                let part_ns = env.now.saturating_sub(since_ns) / 2;
+                let FlushBill { writers, .. } = core::mem::replace(&mut self.flush, FlushBill::NONE);
+                for flow in writers.into_iter().flatten() {
+                    let round = &mut self.groups[self.flows[flow.index()].group.index()].round;
+                    round.charge(&mut self.rounds, &mut self.places, flow, part_ns, 0);
+                }
+            }
+            _ => {}
+        }
+        flushing
     }
 
     /// Is there room in the device for one more request of `flow`?
     #[inline]
-    fn send(&self, flow: FlowId, in_device: u32, now: u64) -> Decision {
+    fn send(&self, env: &Env<'_>, flow: FlowId, in_device: u32) -> Decision {
         let depth = match self.settings.depth {
             0 => self.model.depth,
             depth => depth as u32,
         };
         let own = self.flows[flow.index()].in_device;
         let room = match own {
+            // A disk would rather go on where it is than seek to a second one's requests.
+            _ if own < in_device && self.turn_ns(env) > 0 => 0,
             // Whoever has nothing there need not wait for others' queues.
             0 => 2 * depth,
             _ if self.turn == Some(flow) => depth.max(2),
             _ => depth,
         };
-        if in_device < room || own == in_device && !self.model.is_shared(now) {
+        if in_device < room || own == in_device && !self.model.is_shared(env.now) {
             Decision::Send(flow)
         } else {
             Decision::Rest
@@ -223,7 +279,7 @@ impl Fair {
         if state.urgent.is_empty() {
             return None;
         }
-        let lag_ns = self.turn_ns(env) / LAG_TURNS;
+        let lag_ns = (self.turn_ns(env) / LAG_TURNS).max(self.model.longest_ns);
         let mut urgent = state.urgent.iter(&self.urgent).take(URGENT_LOOKED_AT);
         urgent.find(|flow| state.round.is_within(&self.places, *flow, lag_ns))
     }
@@ -243,13 +299,13 @@ impl Fair {
         begins
     }
 
-    /// A turn is over when the stream is ahead of its due by the length of a turn, or somebody of a better class waits.
+    /// A turn is over when the stream was served for the length of a turn, or somebody of a better class waits.
     fn turn_lasts(&self, env: &Env<'_>, flow: FlowId) -> bool {
         let round = &self.groups[self.flows[flow.index()].group.index()].round;
         let alone = round.is_alone(&self.places, flow);
         !round.is_outranked(&self.places, flow)
             && self.flows[flow.index()].is_stream()
-            && (alone || round.ahead_ns(&self.places, flow) < self.turn_ns(env))
+            && (alone || self.places[flow.index()].served_since(self.turn_start) < self.turn_ns(env))
     }
 
     /// Until when the stream whose turn it is, which has nothing queued, is worth waiting for: no longer than the wait saves,
@@ -289,17 +345,31 @@ impl Fair {
     fn join_round(&mut self, env: &Env<'_>, flow: FlowId) {
         let ioprio = self.slots.ioprio(env.contexts, flow);
         let state = &self.flows[flow.index()];
-        let place = &mut self.places[flow.index()];
-        if !place.busy {
-            place.quantum_ns = state.cost_ns;
+        if self.places[flow.index()].busy {
+            return;
         }
+        let turn_ns = self.turn_ns(env);
+        let cost_ns = state.cost_ns;
+        self.places[flow.index()].quantum_ns =
+            if state.is_stream() && turn_ns > 0 { turn_ns } else { cost_ns };
+        let lag_ns = turn_ns.max(LAG_REQUESTS * self.model.longest_ns);
         let round = &mut self.groups[state.group.index()].round;
-        round.join(&mut self.rounds, &mut self.places, flow, ioprio);
+        if let Some(turn) = self.turn.filter(|turn| round.is_alone(&self.places, *turn)) {
+            // Until now it was in nobody's way.
+            self.turn_start = self.places[turn.index()].start;
+        }
+        round.join(&mut self.rounds, &mut self.places, flow, ioprio, lag_ns);
     }
 
     fn leave_round(&mut self, flow: FlowId) {
         let round = &mut self.groups[self.flows[flow.index()].group.index()].round;
         round.leave(&mut self.rounds, &mut self.places, flow);
+    }
+
+    /// May a request become so large by merging? One that takes long keeps others waiting, who have nothing of that where streams
+    /// have no turns.
+    fn may_grow(&self, env: &Env<'_>, sectors: u32) -> bool {
+        sectors <= MERGED_MAX || !self.model.is_shared(env.now) || self.turn_ns(env) > 0
     }
 
     /// `rq` is queued no more.
@@ -354,10 +424,13 @@ impl Fair {
         self.flows[id.index()].sent(request);
         let held = &mut self.held[rq.index()];
         (held.kind, held.charged_ns) = (Model::kind(request, place), cost_ns);
+        if flow::is_urgent(request) {
+            self.flush.wrote(id);
+        }
         self.last_sent = Some((id, request.end()));
         self.model.sent(rq, self.in_device.max(env.device.in_flight_total()));
         self.in_device += 1;
-        self.sent_for(env, group);
+        self.sent_for(env, group, cost_ns);
         Some(rq)
     }
 }
@@ -437,9 +510,8 @@ impl Elevator for Fair {
         if request.state == RequestState::Listed {
             return self.taken_aside(env, rq);
         }
-        let in_device = self.in_device.max(env.device.in_flight_total() + 1);
         self.in_device -= 1;
-        let cost_ns = self.model.done(rq, request, held.kind, in_device, env.now);
+        let cost_ns = self.model.done(rq, request, held.kind, env.now);
         let flow = &mut self.flows[held.flow.index()];
         flow.in_device -= 1;
         flow.last_done_ns = env.now;
@@ -463,7 +535,11 @@ impl Elevator for Fair {
     fn allow_merge(&mut self, env: &Env<'_>, rq: RequestId, bio: &Bio) -> bool {
         let held = &self.held[rq.index()];
         let flow = self.slots.find(&self.flows, bio.context, env.group_of(bio), bio.is_sync());
-        held.queued && held.flow == flow && bio.is_sync() == env.requests[rq].is_sync()
+        let request = &env.requests[rq];
+        held.queued
+            && held.flow == flow
+            && bio.is_sync() == request.is_sync()
+            && self.may_grow(env, request.sectors + bio.sectors)
     }
 
     fn grew(&mut self, env: &mut Env<'_>, rq: RequestId, growth: Growth) {

@@ -5,7 +5,8 @@
 //! eligible the one with the earliest *deadline* goes, which is its start plus what it takes at a time. So a flow of single
 //! requests goes between the long turns of streams, and not after all of them.
 //!
-//! A flow that comes back starts at its old start or at now, whichever is later: no credit for sleeping, no debt forgiven.
+//! A flow that comes back starts where it was, but no further behind now than the lag it is given: its debt stays, and its credit
+//! is bounded. (A task that reads one block at a time leaves with each of them, and would never get its part without.)
 //! Costs are an estimate when the request goes out and are put right when it is done, in either direction.
 
 use super::flow::FlowId;
@@ -14,7 +15,7 @@ use crate::context::{IoClass, IoPrio};
 
 /// Virtual time, nanoseconds of the device at the default level. One busy flow advances it by 2.5 a nanosecond at most, so that
 /// its end is 230 years of service away.
-type Virtual = u64;
+pub(super) type Virtual = u64;
 
 /// The longest cost that counts, nanoseconds (18 minutes).
 const COST_MAX_NS: u64 = 1 << 40;
@@ -47,6 +48,11 @@ impl Place {
         busy: false,
         ahead: false,
     };
+
+    /// What it was served since its start was `start`, nanoseconds.
+    pub(super) fn served_since(&self, start: Virtual) -> u64 {
+        self.start.saturating_sub(start).saturating_mul(self.weight) / WEIGHT_DEFAULT
+    }
 
     /// `cost_ns` in its virtual time: divided by its weight.
     #[inline]
@@ -121,6 +127,7 @@ impl Round {
         places: &mut [Place],
         flow: FlowId,
         ioprio: IoPrio,
+        lag_ns: u64,
     ) {
         let place = &mut places[flow.index()];
         if place.busy {
@@ -128,7 +135,8 @@ impl Round {
         }
         (place.class, place.weight) = (ioprio.class(), 9 - u64::from(ioprio.level()));
         let band = &mut self.bands[place.class as usize];
-        (place.busy, place.start) = (true, place.start.max(band.now()));
+        let earliest = band.now().saturating_sub(place.advance(lag_ns));
+        (place.busy, place.start) = (true, place.start.max(earliest));
         band.weight += place.weight;
         band.sum += u128::from(place.start) * u128::from(place.weight);
         self.file(links, places, flow);
@@ -199,7 +207,9 @@ impl Round {
         let class = self.bands.iter().position(|band| !band.is_empty())?;
         for _ in 0..MOVED_AT_ONCE {
             let band = &self.bands[class];
-            let Some(flow) = band.ahead.first().filter(|flow| band.has_reached(links.key(*flow))) else { break };
+            let Some(flow) = band.ahead.first().filter(|flow| band.has_reached(links.key(*flow))) else {
+                break;
+            };
             self.unfile(links, places, flow);
             self.file(links, places, flow);
         }
@@ -214,13 +224,6 @@ impl Round {
         let best = self.bands.iter().position(|band| !band.is_empty());
         let start = place.start.saturating_sub(place.advance(lag_ns));
         best == Some(place.class as usize) && self.bands[place.class as usize].has_reached(start)
-    }
-
-    /// How far `flow` is ahead of the average, nanoseconds at its weight; 0 if it is not.
-    pub(super) fn ahead_ns(&self, places: &[Place], flow: FlowId) -> u64 {
-        let place = &places[flow.index()];
-        let ahead = place.start.saturating_sub(self.bands[place.class as usize].now());
-        ahead.saturating_mul(place.weight) / WEIGHT_DEFAULT
     }
 
     /// Is there a flow of a better class than `flow`'s?

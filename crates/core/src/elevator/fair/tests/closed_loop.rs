@@ -26,7 +26,8 @@ fn nobody_waits_behind_a_deep_neighbour_in_the_device() {
     assert!(per_s[0] >= 160, "{per_s:?}");
 }
 
-/// What is found holds still: on each device the depth stays within a quarter after two seconds, and is what the device gains from.
+/// What is found holds still: on each device the depth is what it gains from after two seconds, and stays, but for a short trial
+/// every ten seconds.
 #[test]
 fn the_depth_is_found_within_two_seconds_and_stays() {
     for (device, least, most) in [(SERIAL, 1, 2), (FLASH, 8, 32)] {
@@ -39,9 +40,9 @@ fn the_depth_is_found_within_two_seconds_and_stays() {
             machine.run(SECOND / 10);
             depths.push(machine.found().depth);
         }
-        let (lowest, highest) = (depths.iter().min().unwrap(), depths.iter().max().unwrap());
-        assert!(*lowest >= least && *highest <= most, "{depths:?}");
-        assert!(highest - lowest <= highest / 4, "{depths:?}");
+        let usual = depths[0];
+        assert!((least..=most).contains(&usual), "{depths:?}");
+        assert!(depths.iter().filter(|depth| **depth != usual).count() <= 3, "{depths:?}");
     }
 }
 
@@ -112,9 +113,8 @@ fn a_write_that_somebody_waits_for_goes_through_a_streams_turn() {
 #[test]
 fn parts_go_by_level() {
     let mut machine = Machine::new(SERIAL);
-    let [high, low] = [0, 7].map(|level| {
-        machine.task(Load { depth: 8, ioprio: IoPrio::BestEffort(level), ..READS })
-    });
+    let [high, low] =
+        [0, 7].map(|level| machine.task(Load { depth: 8, ioprio: IoPrio::BestEffort(level), ..READS }));
     machine.run(2 * SECOND);
     machine.forget();
     machine.run(20 * SECOND);

@@ -41,22 +41,31 @@ impl Rig {
 
     /// `rq` goes now, and is done after 1 ms.
     fn serves(&mut self, rq: RequestId) {
+        self.serves_in(MS, rq);
+    }
+
+    fn serves_in(&mut self, span_ns: u64, rq: RequestId) {
         assert_eq!(self.dispatch(), Dispatch::Issue(rq));
-        self.done(rq);
+        self.done_in(span_ns, rq);
     }
 
     fn done(&mut self, rq: RequestId) {
-        self.now += MS;
+        self.done_in(MS, rq);
+    }
+
+    fn done_in(&mut self, span_ns: u64, rq: RequestId) {
+        self.now += span_ns;
         self.q.complete(rq, self.now);
         self.q.release(rq);
     }
 
-    /// A task that has read eight blocks in a row, and where it goes on.
+    /// A task that has read eight blocks in a row, the first in 6 ms and each further one in half a millisecond, and where it goes
+    /// on.
     fn stream(&mut self) -> (ContextId, u64) {
         let context = self.context();
         for block in 0..8 {
             let rq = self.read(context, 8 * block);
-            self.serves(rq);
+            self.serves_in(if block == 0 { 6 * MS } else { MS / 2 }, rq);
         }
         (context, 64)
     }

@@ -81,7 +81,7 @@ impl Machine {
     }
 
     pub(super) fn found(&self) -> Found {
-        let AnyElevator::Fair(fair) = &self.q.elevator else { panic!("fair was built") };
+        let AnyElevator::Fair(fair) = self.q.any_elevator() else { panic!("fair was built") };
         let [asynchronous, sync] = self.q.in_flight();
         let device = DeviceState {
             rotational: self.device.rotational,
@@ -174,7 +174,9 @@ impl Machine {
     fn serve(&mut self) {
         let served = self.in_device.iter().filter(|(_, _, done)| done.is_some()).count();
         let Device { at_a_time, access_ns, seek_ns, .. } = self.device;
-        for (rq, _, done) in self.in_device.iter_mut().filter(|(_, _, done)| done.is_none()).take(at_a_time - served) {
+        for (rq, _, done) in
+            self.in_device.iter_mut().filter(|(_, _, done)| done.is_none()).take(at_a_time - served)
+        {
             let request = &self.q.requests()[*rq];
             let takes_ns = access_ns + if request.sector == self.head { 0 } else { seek_ns };
             self.head = request.end();
@@ -183,7 +185,9 @@ impl Machine {
     }
 
     fn complete(&mut self) {
-        while let Some(at) = self.in_device.iter().position(|(_, _, done)| done.is_some_and(|at| at <= self.now)) {
+        while let Some(at) =
+            self.in_device.iter().position(|(_, _, done)| done.is_some_and(|at| at <= self.now))
+        {
             let (rq, index, _) = self.in_device.remove(at);
             let request = self.q.requests()[rq];
             let task = &mut self.tasks[index];
