@@ -18,9 +18,11 @@ mod device;
 mod flow;
 mod groups;
 mod report;
+mod requests;
 mod round;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 pub use report::Found;
 
@@ -39,6 +41,7 @@ use device::{Kind, Model};
 use flow::{Arrival, Flow, FlowId, Slots};
 use groups::{GroupState, Shift};
 use round::{Place, RoundLinks, Virtual};
+use turns::FlushBill;
 
 pub(crate) const DESCRIPTOR: Descriptor = Descriptor {
     name: "fair",
@@ -129,25 +132,6 @@ pub struct Fair {
     drained: usize,
 }
 
-/// Who pays for the flush in the device: it passes the elevator by.
-#[derive(Clone, Copy)]
-struct FlushBill {
-    since_ns: Option<u64>,
-    /// Whose writes that somebody waits for went last: the journal's, and those of the task it works for.
-    writers: [Option<FlowId>; 2],
-}
-
-impl FlushBill {
-    const NONE: FlushBill = FlushBill { since_ns: None, writers: [None; 2] };
-
-    /// A write of `flow` went that somebody waits for.
-    fn wrote(&mut self, flow: FlowId) {
-        if self.writers[0] != Some(flow) {
-            self.writers = [Some(flow), self.writers[0]];
-        }
-    }
-}
-
 /// What to do next.
 enum Decision {
     Send(FlowId),
@@ -230,26 +214,6 @@ impl Fair {
         self.send(env, flow, in_device)
     }
 
-    /// Is the device flushing its cache? Once it is done, the last two that wrote share what it cost. (With groups the ledger
-    /// bills them besides.)
-    #[inline]
-    fn bill_flush(&mut self, env: &Env<'_>) -> bool {
-        let flushing = env.device.flushes > 0;
-        match self.flush.since_ns {
-            None if flushing => self.flush.since_ns = Some(env.now),
-            Some(since_ns) if !flushing => {
-                let part_ns = env.now.saturating_sub(since_ns) / 2;
-                let FlushBill { writers, .. } = core::mem::replace(&mut self.flush, FlushBill::NONE);
-                for flow in writers.into_iter().flatten() {
-                    let round = &mut self.groups[self.flows[flow.index()].group.index()].round;
-                    round.charge(&mut self.rounds, &mut self.places, flow, part_ns, 0);
-                }
-            }
-            _ => {}
-        }
-        flushing
-    }
-
     /// Is there room in the device for one more request of `flow`?
     #[inline]
     fn send(&self, env: &Env<'_>, flow: FlowId, in_device: u32) -> Decision {
@@ -282,156 +246,6 @@ impl Fair {
         let lag_ns = (self.turn_ns(env) / LAG_TURNS).max(self.model.longest_ns);
         let mut urgent = state.urgent.iter(&self.urgent).take(URGENT_LOOKED_AT);
         urgent.find(|flow| state.round.is_within(&self.places, *flow, lag_ns))
-    }
-
-    // ---- turns of streams ----
-
-    fn turn_ns(&self, env: &Env<'_>) -> u64 {
-        self.model.turn_ns(env.device, self.settings.turn_max_ns)
-    }
-
-    /// Is `flow`, which is next, to have the device for more than one request?
-    fn begins_turn(&mut self, env: &Env<'_>, flow: FlowId) -> bool {
-        let turn_ns = self.turn_ns(env);
-        let state = &self.flows[flow.index()];
-        let begins = turn_ns > 0 && state.is_stream();
-        self.places[flow.index()].quantum_ns = if begins { turn_ns } else { state.cost_ns };
-        begins
-    }
-
-    /// A turn is over when the stream was served for the length of a turn, or somebody of a better class waits.
-    fn turn_lasts(&self, env: &Env<'_>, flow: FlowId) -> bool {
-        let round = &self.groups[self.flows[flow.index()].group.index()].round;
-        let alone = round.is_alone(&self.places, flow);
-        !round.is_outranked(&self.places, flow)
-            && self.flows[flow.index()].is_stream()
-            && (alone || self.places[flow.index()].served_since(self.turn_start) < self.turn_ns(env))
-    }
-
-    /// Until when the stream whose turn it is, which has nothing queued, is worth waiting for: no longer than the wait saves,
-    /// and not at all if it is known to think longer.
-    fn worth_waiting_until(&self, env: &Env<'_>, flow: FlowId) -> Option<u64> {
-        let state = &self.flows[flow.index()];
-        let saving_ns = self.model.saving_ns(env.device);
-        let alive = self.slots.context_of(flow).is_some_and(|context| env.contexts[context].alive);
-        let thinks_long = state.think.mean().is_some_and(|mean| mean > saving_ns);
-        if saving_ns == 0 || self.settings.turn_max_ns == 0 || !alive || thinks_long || state.no_idle {
-            return None;
-        }
-        if state.in_device > 0 {
-            return Some(u64::MAX);
-        }
-        let until = state.last_done_ns.saturating_add(saving_ns);
-        (env.now < until).then_some(until)
-    }
-
-    fn wait_for(&mut self, flow: FlowId, until: u64) -> Decision {
-        if until == u64::MAX {
-            return Decision::Rest;
-        }
-        self.waiting_for = self.slots.context_of(flow);
-        Decision::WaitFor { group: self.flows[flow.index()].group, until }
-    }
-
-    fn end_turn(&mut self) {
-        let Some(flow) = self.turn.take() else { return };
-        if !self.flows[flow.index()].has_requests() {
-            self.leave_round(flow);
-        }
-    }
-
-    // ---- requests come and go ----
-
-    fn join_round(&mut self, env: &Env<'_>, flow: FlowId) {
-        let ioprio = self.slots.ioprio(env.contexts, flow);
-        let state = &self.flows[flow.index()];
-        if self.places[flow.index()].busy {
-            return;
-        }
-        let turn_ns = self.turn_ns(env);
-        let cost_ns = state.cost_ns;
-        self.places[flow.index()].quantum_ns =
-            if state.is_stream() && turn_ns > 0 { turn_ns } else { cost_ns };
-        let lag_ns = turn_ns.max(LAG_REQUESTS * self.model.longest_ns);
-        let round = &mut self.groups[state.group.index()].round;
-        if let Some(turn) = self.turn.filter(|turn| round.is_alone(&self.places, *turn)) {
-            // Until now it was in nobody's way.
-            self.turn_start = self.places[turn.index()].start;
-        }
-        round.join(&mut self.rounds, &mut self.places, flow, ioprio, lag_ns);
-    }
-
-    fn leave_round(&mut self, flow: FlowId) {
-        let round = &mut self.groups[self.flows[flow.index()].group.index()].round;
-        round.leave(&mut self.rounds, &mut self.places, flow);
-    }
-
-    /// May a request become so large by merging? One that takes long keeps others waiting, who have nothing of that where streams
-    /// have no turns.
-    fn may_grow(&self, env: &Env<'_>, sectors: u32) -> bool {
-        sectors <= MERGED_MAX || !self.model.is_shared(env.now) || self.turn_ns(env) > 0
-    }
-
-    /// `rq` is queued no more.
-    fn take_out(&mut self, env: &Env<'_>, rq: RequestId) -> FlowId {
-        let held = &mut self.held[rq.index()];
-        held.queued = false;
-        let id = held.flow;
-        let flow = &mut self.flows[id.index()];
-        let group = &mut self.groups[flow.group.index()];
-        let was_urgent = flow.urgent > 0;
-        flow.remove(&mut self.links, rq, &env.requests[rq]);
-        if was_urgent && flow.urgent == 0 {
-            group.urgent.remove(&mut self.urgent, id);
-        }
-        group.queued -= 1;
-        self.queued -= 1;
-        if !self.flows[id.index()].has_requests() && self.turn != Some(id) {
-            self.leave_round(id);
-        }
-        id
-    }
-
-    /// `rq`, which was sent, did not go to the device: it comes again, after a flush.
-    #[cold]
-    fn taken_aside(&mut self, env: &Env<'_>, rq: RequestId) {
-        let held = self.held[rq.index()];
-        self.in_device -= 1;
-        self.model.forget(rq);
-        let flow = &mut self.flows[held.flow.index()];
-        flow.in_device -= 1;
-        let group = flow.group;
-        let round = &mut self.groups[group.index()].round;
-        round.charge(&mut self.rounds, &mut self.places, held.flow, 0, held.charged_ns);
-        self.answered(env, group);
-    }
-
-    /// The next request of `flow` goes.
-    fn take(&mut self, env: &mut Env<'_>, id: FlowId) -> Option<RequestId> {
-        let flow = &mut self.flows[id.index()];
-        let (group, cost_ns, stream) = (flow.group, flow.cost_ns, flow.is_stream());
-        let rq = flow.next(&self.links, env.now)?;
-        let request = &env.requests[rq];
-        let place = match self.last_sent {
-            Some((last, end)) if last == id && request.sector.abs_diff(end) < 256 => device::Place::Continues,
-            _ if stream => device::Place::Returns,
-            _ => device::Place::Jumps,
-        };
-        // Before it leaves the round, of whose average its start is a part.
-        let round = &mut self.groups[group.index()].round;
-        round.charge(&mut self.rounds, &mut self.places, id, cost_ns, 0);
-        self.take_out(env, rq);
-        self.flows[id.index()].sent(request);
-        let held = &mut self.held[rq.index()];
-        (held.kind, held.charged_ns) = (Model::kind(request, place), cost_ns);
-        if flow::is_urgent(request) {
-            self.flush.wrote(id);
-        }
-        self.last_sent = Some((id, request.end()));
-        self.model.sent(rq, self.in_device.max(env.device.in_flight_total()));
-        self.in_device += 1;
-        self.sent_for(env, group, cost_ns);
-        Some(rq)
     }
 }
 
