@@ -52,6 +52,12 @@ impl GroupState {
     };
 }
 
+impl GroupState {
+    fn is_in_tree(&self) -> bool {
+        self.queued > 0 || self.is_dry
+    }
+}
+
 /// A group that is being served.
 #[derive(Clone, Copy)]
 pub(super) struct Shift {
@@ -109,7 +115,9 @@ impl Fair {
             && left_ns > 0
             && !env.rounds.is_sold_out(shift.group, left_ns)
             && self.turn_lasts(env, flow)
-            && (self.flows[flow.index()].has_requests() || self.worth_waiting_until(env, flow).is_some())
+            && (self.flows[flow.index()].has_requests()
+                || self.groups[shift.group.index()].is_in_tree()
+                    && self.worth_waiting_until(env, flow).is_some())
     }
 
     /// The tree is told what the shift cost.
@@ -132,8 +140,7 @@ impl Fair {
     /// Let the tree know whether `group` has something to do.
     pub(super) fn settle(&self, env: &mut Env<'_>, group: GroupId) {
         if env.rounds.in_use() {
-            let state = &self.groups[group.index()];
-            env.rounds.set_busy(group, state.queued > 0 || state.is_dry);
+            env.rounds.set_busy(group, self.groups[group.index()].is_in_tree());
         }
     }
 
@@ -190,7 +197,10 @@ impl Fair {
         if !env.rounds.in_use() || state.queued > 0 || state.is_dry {
             return;
         }
-        if self.dry < DRY_MAX && self.group_worth_waiting_until(env, group).is_some() {
+        // A group that is waited for stays in the tree: it is billed for that, and has to be there.
+        let streams = self.turn.filter(|flow| self.flows[flow.index()].group == group);
+        let stream_is = streams.is_some_and(|flow| self.worth_waiting_until(env, flow).is_some());
+        if self.dry < DRY_MAX && (stream_is || self.group_worth_waiting_until(env, group).is_some()) {
             self.groups[group.index()].is_dry = true;
             self.dry += 1;
         }
@@ -198,6 +208,7 @@ impl Fair {
     }
 
     fn give_place_up(&mut self, env: &mut Env<'_>, group: GroupId) {
+        env.rounds.settle(env.now);
         if core::mem::take(&mut self.groups[group.index()].is_dry) {
             self.dry -= 1;
         }

@@ -256,7 +256,7 @@ impl Elevator for Fair {
 
     fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
         let request = &env.requests[rq];
-        let (id, arrival) = self.slots.find_for(&mut self.flows, env.contexts, request);
+        let (id, arrival) = self.slots.find_for(&self.flows, env.contexts, request);
         if arrival == Arrival::New {
             if self.turn == Some(id) {
                 self.end_turn();

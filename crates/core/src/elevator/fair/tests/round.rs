@@ -83,7 +83,8 @@ fn classes_are_strict() {
     assert_eq!(rig.first(), 0);
 }
 
-/// A flow of single requests beside sixteen that take 60 ms at a time waits two of their turns at most, not sixteen.
+/// A flow of single requests beside sixteen that take 60 ms at a time waits three of their turns at most, not sixteen: two until
+/// it has no more than its due, 6 of 102 ms, and one that has begun by then.
 #[test]
 fn a_flow_of_single_requests_goes_between_long_turns() {
     let mut places = std::vec![Place::NEW; 17];
@@ -99,8 +100,7 @@ fn a_flow_of_single_requests_goes_between_long_turns() {
         longest_ns = longest_ns.max(since_ns);
         rig.charge(at, cost_ns);
     }
-    // Its part of a round is 6 of 102 ms.
-    assert!(longest_ns <= 120_000_000, "{longest_ns}");
+    assert!(longest_ns <= 180_000_000, "{longest_ns}");
 }
 
 #[test]
