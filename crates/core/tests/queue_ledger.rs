@@ -16,9 +16,10 @@ use proptest::sample::select;
 use proptest::test_runner::{Config as RunnerConfig, RngAlgorithm, TestRng, TestRunner};
 use queue_support::*;
 
-const ELEVATORS: [(&str, &str); 6] = [
+const ELEVATORS: [(&str, &str); 7] = [
     ("noop", ""),
     ("deadline", ""),
+    ("fair", ""),
     ("anticipatory", ""),
     ("cfq", "2.6.31"),
     ("cfq", "2.6.34"),

@@ -5,6 +5,7 @@ use core::ops::{Deref, DerefMut};
 
 use super::bfq::Bfq;
 use super::deadline::Deadline;
+use super::fair::Fair;
 use super::kyber::Kyber;
 use super::mq_deadline::MqDeadline;
 use super::none::Direct;
@@ -23,6 +24,8 @@ pub enum AnyElevator {
     Noop(PerGroup<Noop>),
     /// Batches in sector order with deadlines.
     Deadline(PerGroup<Deadline>),
+    /// Every task its share, nobody behind a neighbour's queue.
+    Fair(Box<Fair>),
     /// Batches by time, waiting for a reader's next request.
     Anticipatory(Box<PerGroup<Anticipatory>>),
     /// A time slice for every process.
@@ -58,6 +61,7 @@ macro_rules! of_kind {
         match $self {
             AnyElevator::Noop($elevator) => $call,
             AnyElevator::Deadline($elevator) => $call,
+            AnyElevator::Fair($elevator) => $call,
             AnyElevator::Anticipatory($elevator) => $call,
             AnyElevator::Cfq($elevator) => $call,
             AnyElevator::Direct($elevator) => $call,
@@ -99,6 +103,7 @@ impl AnyElevator {
             | AnyElevator::MqDeadline(_)
             | AnyElevator::Kyber(_) => MayQueue::May,
             AnyElevator::Bfq(elevator) => elevator.may_queue(env, context, sync),
+            AnyElevator::Fair(elevator) => elevator.may_queue(env, context, sync),
             AnyElevator::Anticipatory(elevator) => elevator.may_queue(env, context, sync),
             AnyElevator::Cfq(elevator) => elevator.may_queue(env, context, sync),
             AnyElevator::Other(elevator) => elevator.may_queue(env, context, sync),
@@ -127,6 +132,7 @@ impl Deref for AnyElevator {
         match self {
             AnyElevator::Noop(elevator) => elevator,
             AnyElevator::Deadline(elevator) => elevator,
+            AnyElevator::Fair(elevator) => &**elevator,
             AnyElevator::Anticipatory(elevator) => &**elevator,
             AnyElevator::Cfq(elevator) => &**elevator,
             AnyElevator::Direct(elevator) => elevator,
@@ -143,6 +149,7 @@ impl DerefMut for AnyElevator {
         match self {
             AnyElevator::Noop(elevator) => elevator,
             AnyElevator::Deadline(elevator) => elevator,
+            AnyElevator::Fair(elevator) => &mut **elevator,
             AnyElevator::Anticipatory(elevator) => &mut **elevator,
             AnyElevator::Cfq(elevator) => &mut **elevator,
             AnyElevator::Direct(elevator) => elevator,

@@ -9,6 +9,7 @@
 mod any;
 mod bfq;
 mod deadline;
+mod fair;
 mod kyber;
 mod mq_deadline;
 pub(crate) mod nearer;
@@ -18,6 +19,7 @@ mod per_group;
 pub(crate) mod think;
 
 pub use any::AnyElevator;
+pub use fair::{Fair, Found};
 pub use mq_deadline::ClassCounts;
 pub use per_group::{PerGroup, Policy};
 
@@ -83,6 +85,8 @@ pub struct DeviceState {
     pub in_flight: [u32; 2],
     /// Requests it takes at a time; 0 = not known.
     pub depth: u32,
+    /// Flush commands in it.
+    pub flushes: u32,
 }
 
 impl DeviceState {
@@ -366,6 +370,7 @@ pub const ELEVATORS: &[Descriptor] = &[
     mq_deadline::DESCRIPTOR,
     kyber::DESCRIPTOR,
     bfq::DESCRIPTOR,
+    fair::DESCRIPTOR,
 ];
 
 /// The elevator called `name`.

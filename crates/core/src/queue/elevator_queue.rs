@@ -10,7 +10,7 @@ use crate::collections::{Id, List, ListLinks};
 use crate::context::{ContextId, Contexts, ContextsMut, IoPrio};
 use crate::elevator::{AnyElevator, DeviceState, Dispatch, Elevator, Env, Grouping, Growth, MayQueue};
 use crate::group::{GroupError, GroupId, Groups, Places, Rounds, Turns, WaitToken, Waits};
-use crate::request::{Bio, Request, RequestId, RequestState, Requests, Standing, Status};
+use crate::request::{Bio, Op, Request, RequestId, RequestState, Requests, Standing, Status};
 
 /// An elevator with the requests it orders.
 pub struct ElevatorQueue {
@@ -66,7 +66,7 @@ impl ElevatorQueue {
             turns: Turns::new(1),
             elevator,
             generation: 1,
-            device: DeviceState { rotational, in_flight: [0; 2], depth: 0 },
+            device: DeviceState { rotational, in_flight: [0; 2], depth: 0, flushes: 0 },
             queued: 0,
         }
     }
@@ -140,6 +140,11 @@ impl ElevatorQueue {
     /// The elevator.
     pub fn elevator(&self) -> &dyn Elevator {
         &*self.elevator
+    }
+
+    /// The elevator, to see which one it is.
+    pub fn any_elevator(&self) -> &AnyElevator {
+        &self.elevator
     }
 
     /// The elevator, to set its tunables ([`crate::elevator::set`]).
@@ -403,6 +408,7 @@ impl ElevatorQueue {
         request.issued_ns = now;
         request.queue.standing = Standing::Fixed;
         let (sync, generation) = (request.is_sync(), request.generation);
+        self.device.flushes += u32::from(request.op == Op::Flush);
         self.device.in_flight[usize::from(sync)] += 1;
         self.queued -= 1;
         if self.is_watched {
@@ -585,6 +591,7 @@ impl ElevatorQueue {
         request.state = RequestState::Held;
         request.status = status;
         let sync = request.is_sync();
+        self.device.flushes -= u32::from(request.op == Op::Flush);
         self.device.in_flight[usize::from(sync)] -= 1;
     }
 
@@ -620,6 +627,7 @@ impl ElevatorQueue {
         debug_assert!(request.state == RequestState::Issued, "requeued but not issued");
         request.queue.standing = Standing::Requeued;
         let (sync, generation) = (request.is_sync(), request.generation);
+        self.device.flushes -= u32::from(request.op == Op::Flush);
         self.device.in_flight[usize::from(sync)] -= 1;
         self.queued += 1;
         if self.grouped {

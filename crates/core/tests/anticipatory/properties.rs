@@ -142,7 +142,7 @@ macro_rules! hook {
             requests: &$pair.requests,
             contexts: $pair.tasks_of.contexts(),
             rounds: Rounds::new(&mut groups),
-            device: &DeviceState { rotational: true, in_flight: [0; 2], depth: 0 },
+            device: &DeviceState { rotational: true, in_flight: [0; 2], depth: 0, flushes: 0 },
             dispatch: &mut list,
         };
         let $elevator = &mut $pair.elevator;

@@ -76,7 +76,7 @@ macro_rules! hook {
             requests: &$bench.requests,
             contexts: &$bench.contexts,
             rounds: Rounds::new(&mut groups),
-            device: &DeviceState { rotational: $bench.rotational, in_flight: [0; 2], depth: 0 },
+            device: &DeviceState { rotational: $bench.rotational, in_flight: [0; 2], depth: 0, flushes: 0 },
             dispatch: &mut list,
         };
         let $elevator = &mut $bench.elevator;

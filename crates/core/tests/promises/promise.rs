@@ -291,6 +291,11 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         &["cfq", "2.6.31", "32 Serial"],
         "the share is kept, the bound of the wait is not: each of the hundred has a queue with a slice, and a request in the device",
     ),
+    (
+        "one_slow_request_is_no_reason_to_starve_where_overruns_are_forgiven",
+        &["fair", "depth 32"],
+        "fair has no slices whose overruns could be forgiven: with fairness=0 what is billed while another group is served is dropped",
+    ),
 ];
 
 #[derive(Default)]

@@ -113,9 +113,10 @@ pub struct Policy {
 
 /// All of them. cfq 2.6.34 has `group_isolation=1`: with 0, that kernel's default, random readers are in the root and have no
 /// protection, as documented.
-pub const POLICIES: [Policy; 5] = [
+pub const POLICIES: [Policy; 6] = [
     Policy { elevator: "noop", profile: "", settings: &[] },
     Policy { elevator: "deadline", profile: "", settings: &[] },
+    Policy { elevator: "fair", profile: "", settings: &[] },
     Policy { elevator: "anticipatory", profile: "", settings: &[] },
     Policy { elevator: "cfq", profile: "2.6.31", settings: &[] },
     Policy { elevator: "cfq", profile: "2.6.34", settings: &[("group_isolation", "1")] },

@@ -7,8 +7,14 @@ use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPri
 
 pub use super::queue_support::*;
 
-pub const ELEVATORS: [(&str, &str); 5] =
-    [("noop", ""), ("deadline", ""), ("anticipatory", ""), ("cfq", "2.6.31"), ("cfq", "2.6.34")];
+pub const ELEVATORS: [(&str, &str); 6] = [
+    ("noop", ""),
+    ("deadline", ""),
+    ("fair", ""),
+    ("anticipatory", ""),
+    ("cfq", "2.6.31"),
+    ("cfq", "2.6.34"),
+];
 /// After the beginning of time, which some rules take for *never*.
 pub const T: u64 = 1000 * MS;
 

@@ -14,6 +14,7 @@ use crate::{Bio, ContextId, Flags, IoPrio, MS, Op, RequestId};
 pub(super) const ELEVATORS: &[(&str, &str)] = &[
     ("noop", ""),
     ("deadline", ""),
+    ("fair", ""),
     ("anticipatory", ""),
     ("cfq", "2.6.31"),
     ("cfq", "2.6.34"),

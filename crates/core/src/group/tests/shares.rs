@@ -9,6 +9,26 @@ use crate::context::IoClass;
 use crate::group::{GroupId, GroupParams};
 use crate::{Flags, MS, Op};
 
+/// Without fair, which serves one request of a group after the other where the device does: it need not wait for a group that
+/// thinks while another one is being served, and never fills a serial device.
+fn in_turns() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    ELEVATORS.iter().filter(|(name, _)| *name != "fair")
+}
+
+/// Half of the device for a reader that thinks 1 ms while the others are served, and half for eight that never do.
+#[test]
+fn fair_serves_others_while_a_group_thinks() {
+    let mut machine = Loop::new(("fair", ""), 1);
+    let (thinker, crowd) = (machine.group(ROOT, 100), machine.group(ROOT, 100));
+    machine.task(thinker, Load { depth: 1, service_ns: 4 * MS, think_ns: MS, ..Load::READS });
+    (0..8).for_each(|_| machine.task(crowd, Load { service_ns: 4 * MS, ..Load::READS }));
+    machine.run(40 * SECOND, |_| {});
+    for group in [thinker, crowd] {
+        let share = permille(machine.time_ns[group.index()], machine.now);
+        assert!(share.abs_diff(500) <= 10, "{share} of 500");
+    }
+}
+
 const ROOT: GroupId = GroupId::ROOT;
 const SECOND: u64 = 1000 * MS;
 /// The longest slice: `group_slice`, and cfq's `slice_sync`.
@@ -81,7 +101,7 @@ fn a_tree_of_three_levels() {
 /// half (less what it thinks: that time is its own, too).
 #[test]
 fn a_group_keeps_its_share_by_being_waited_for() {
-    for elevator in ELEVATORS.iter().filter(|(_, profile)| *profile != "2.6.34") {
+    for elevator in in_turns().filter(|(_, profile)| *profile != "2.6.34") {
         let mut machine = Loop::new(*elevator, 1);
         let (thinker, crowd) = (machine.group(ROOT, 100), machine.group(ROOT, 100));
         machine.task(thinker, Load { depth: 1, service_ns: 4 * MS, think_ns: MS, ..Load::READS });
@@ -206,7 +226,7 @@ fn what_the_device_still_does_after_a_turn_is_paid_for() {
 /// Who thinks for as long as its requests take has the device for twice their time, and is charged for that.
 #[test]
 fn who_is_waited_for_pays_for_the_wait() {
-    for elevator in ELEVATORS {
+    for elevator in in_turns() {
         for fairness in ["1", "2"] {
             let mut machine = Loop::new(*elevator, 1);
             machine.set("fairness", fairness);
@@ -224,7 +244,7 @@ fn who_is_waited_for_pays_for_the_wait() {
 /// A group that has the device to itself may fill it; beside others it keeps to `group_depth`.
 #[test]
 fn a_limited_group_leaves_room_in_the_device() {
-    for elevator in ELEVATORS.iter().filter(|(name, _)| *name != "cfq") {
+    for elevator in in_turns().filter(|(name, _)| *name != "cfq") {
         let waited_ms = ["0", "2"].map(|group_depth| {
             let mut machine = Loop::new(*elevator, 16);
             // Where overruns are charged a turn ends when the device has enough to do: the limit matters in history's mode.
@@ -243,7 +263,7 @@ fn a_limited_group_leaves_room_in_the_device() {
 
 #[test]
 fn a_drained_device_holds_requests_of_one_group_at_a_time() {
-    for elevator in ELEVATORS {
+    for elevator in in_turns() {
         let mixed = ["1", "2"].map(|fairness| {
             let mut machine = Loop::new(*elevator, 8);
             machine.set("fairness", fairness);

@@ -1,0 +1,423 @@
+//! fair: every task its share of the device, nobody behind a neighbour's queue.
+//!
+//! Flows (the sync requests of a task, the async ones of a group) share their group's part of the device, groups share the
+//! device by the core's tree and ledger. What it needs to know of the device it finds out ([`device`]); `docs/fair.md` has the
+//! algorithm on a page, its bounds, and what it cannot do.
+//!
+//! The decision, from the top:
+//! 1. while a device that serves one after the other flushes its cache, nothing goes out: it would only queue behind it;
+//! 2. the group: that of the turn that goes on, else the tree's;
+//! 3. in it a flow with a write that somebody waits for, if it is not ahead of the others by more than [`LAG_TURNS`];
+//! 4. the stream whose turn it is, or a wait for its next request, where that saves more than it costs;
+//! 5. the flow with the earliest deadline that is not ahead of its due ([`round`]).
+//!
+//! Whoever is chosen sends only while the device holds fewer requests than it gains from; a flow that has none there may go
+//! beyond that, up to twice as many: so nobody waits behind another one's queue.
+
+mod device;
+mod flow;
+mod groups;
+mod report;
+mod requests;
+mod round;
+#[cfg(test)]
+mod tests;
+mod turns;
+
+pub use report::Found;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::collections::{Id, ListLinks, SortedFifoLinks, TreeLinks};
+use crate::context::ContextId;
+use crate::elevator::{
+    AnyElevator, Config, Descriptor, Dispatch, Elevator, Env, Grouping, Growth, first_occupied,
+};
+use crate::group::GroupId;
+use crate::request::{Bio, Flags, RequestId, RequestState, Status};
+use crate::tunable::{Tunable, Unit};
+use device::{Kind, Model};
+use flow::{Arrival, Flow, FlowId, Slots};
+use groups::{GroupState, Shift};
+use round::{Place, RoundLinks, Virtual};
+use turns::FlushBill;
+
+pub(crate) const DESCRIPTOR: Descriptor = Descriptor {
+    name: "fair",
+    about: "every task its share of the device, and nobody behind a neighbour's queue; finds out what pays",
+    profiles: &[],
+    tunables: |_| TUNABLES,
+    build: |config, _| AnyElevator::Fair(Box::new(Fair::new(config))),
+};
+
+/// Trades latency of the others against throughput of streams.
+const TURN_MAX: Tunable = Tunable::new(
+    "turn_max",
+    Unit::Milliseconds,
+    (0, 10_000),
+    100,
+    "longest turn of a stream while others wait; how long it really is, is found out; 0 = no turns, no waiting for streams",
+);
+const DEPTH: Tunable = Tunable::new(
+    "depth",
+    Unit::Requests,
+    (0, 1024),
+    0,
+    "requests in the device while two tasks want it; 0 = found out",
+);
+
+const TUNABLES: &[Tunable] = &[TURN_MAX, DEPTH];
+
+/// A write that somebody waits for goes through another one's turn while its flow is ahead of its due by no more than this part
+/// of a turn: what it was served out of turn it waits for later.
+const LAG_TURNS: u64 = 4;
+/// Credit that a flow keeps when it leaves: a turn, or, where turns do not pay, as many of the longest requests of late; so that
+/// who sends one at a time is made up for what it waited while one of those was served.
+const LAG_REQUESTS: u64 = 2;
+/// Sectors of a merged request while two flows want a device that does not seek (64 KiB).
+const MERGED_MAX: u32 = 128;
+/// Flows with such writes that are looked at.
+const URGENT_LOOKED_AT: usize = 4;
+
+struct Settings {
+    turn_max_ns: u64,
+    depth: u64,
+}
+
+/// What is kept of a request.
+#[derive(Clone, Copy)]
+struct Held {
+    flow: FlowId,
+    /// Not sent yet?
+    queued: bool,
+    kind: Kind,
+    /// What its flow was charged when it went.
+    charged_ns: u64,
+}
+
+/// fair.
+pub struct Fair {
+    settings: Settings,
+    slots: Slots,
+    model: Model,
+
+    // Whose turn it is.
+    /// The stream whose turn goes on.
+    turn: Option<FlowId>,
+    /// Where it was when its turn began.
+    turn_start: Virtual,
+    /// The group that was served last, until that is charged.
+    shift: Option<Shift>,
+    /// Whose next request the device is kept for.
+    waiting_for: Option<ContextId>,
+
+    // What is queued and in the device.
+    flush: FlushBill,
+    queued: u32,
+    in_device: u32,
+    /// Who sent last, and where that ended.
+    last_sent: Option<(FlowId, u64)>,
+
+    // Everything of one kind in one array, and the links of each kind of list and tree.
+    flows: Vec<Flow>,
+    places: Vec<Place>,
+    groups: Vec<GroupState>,
+    held: Vec<Held>,
+    links: SortedFifoLinks<RequestId>,
+    rounds: RoundLinks,
+    urgent: ListLinks<FlowId>,
+    /// Groups without requests that keep their place in the tree.
+    dry: u32,
+    drained: usize,
+}
+
+/// What to do next.
+enum Decision {
+    Send(FlowId),
+    /// Keep the device for a request of this group's.
+    WaitFor {
+        group: GroupId,
+        until: u64,
+    },
+    /// Nothing before the next completion or arrival.
+    Rest,
+}
+
+impl Fair {
+    fn new(config: &Config) -> Fair {
+        let slots = Slots::new(config.contexts_max, config.groups_max);
+        let mut flows = alloc::vec![Flow::NEW; slots.count()];
+        for group in (0..config.groups_max.max(1)).map(GroupId::from_index) {
+            flows[slots.async_of(group).index()] = Flow::shared(group, false);
+            flows[slots.strangers_of(group).index()] = Flow::shared(group, true);
+        }
+        let held = Held { flow: FlowId::constant(0), queued: false, kind: (0, 0), charged_ns: 0 };
+        Fair {
+            settings: Settings { turn_max_ns: TURN_MAX.stored_default(), depth: DEPTH.stored_default() },
+            slots,
+            model: Model::NEW,
+            turn: None,
+            turn_start: 0,
+            flush: FlushBill::NONE,
+            shift: None,
+            waiting_for: None,
+            queued: 0,
+            in_device: 0,
+            last_sent: None,
+            places: alloc::vec![Place::NEW; flows.len()],
+            rounds: TreeLinks::new(flows.len()),
+            urgent: ListLinks::new(flows.len()),
+            flows,
+            groups: alloc::vec![GroupState::NEW; config.groups_max.max(1)],
+            held: alloc::vec![held; config.requests_max],
+            links: SortedFifoLinks::new(config.requests_max),
+            dry: 0,
+            drained: 0,
+        }
+    }
+
+    // ---- the decision ----
+
+    fn decide(&mut self, env: &mut Env<'_>) -> Decision {
+        self.waiting_for = None;
+        let in_device = self.in_device.max(env.device.in_flight_total());
+        let flushing = self.bill_flush(env);
+        if flushing && self.model.is_serial() || self.model.is_kept(in_device) {
+            return Decision::Rest;
+        }
+        let group = match self.choose_group(env) {
+            Ok(group) => group,
+            Err(decision) => return decision,
+        };
+        if let Some(flow) = self.urgent_flow(env, group) {
+            return self.send(env, flow, in_device);
+        }
+        if let Some(flow) = self.turn.filter(|flow| self.flows[flow.index()].group == group) {
+            if self.turn_lasts(env, flow) {
+                if self.flows[flow.index()].has_requests() {
+                    return self.send(env, flow, in_device);
+                }
+                if let Some(until) = self.worth_waiting_until(env, flow) {
+                    return self.wait_for(flow, until);
+                }
+            }
+            self.end_turn();
+        }
+        let Some(flow) = self.groups[group.index()].round.first(&mut self.rounds, &mut self.places) else {
+            debug_assert!(false, "a group with requests has a flow with requests");
+            return Decision::Rest;
+        };
+        if self.begins_turn(env, flow) {
+            (self.turn, self.turn_start) = (Some(flow), self.places[flow.index()].start);
+        }
+        self.send(env, flow, in_device)
+    }
+
+    /// Is there room in the device for one more request of `flow`?
+    #[inline]
+    fn send(&self, env: &Env<'_>, flow: FlowId, in_device: u32) -> Decision {
+        let depth = match self.settings.depth {
+            0 => self.model.depth,
+            depth => depth as u32,
+        };
+        let own = self.flows[flow.index()].in_device;
+        let room = match own {
+            // A disk would rather go on where it is than seek to a second one's requests.
+            _ if own < in_device && self.turn_ns(env) > 0 => 0,
+            // Whoever has nothing there need not wait for others' queues.
+            0 => 2 * depth,
+            _ if self.turn == Some(flow) => depth.max(2),
+            _ => depth,
+        };
+        if in_device < room || own == in_device && !self.model.is_shared(env.now) {
+            Decision::Send(flow)
+        } else {
+            Decision::Rest
+        }
+    }
+
+    /// A flow of `group` that has a write somebody waits for, and is not ahead of its due by more than a part of a turn.
+    fn urgent_flow(&self, env: &Env<'_>, group: GroupId) -> Option<FlowId> {
+        let state = &self.groups[group.index()];
+        if state.urgent.is_empty() {
+            return None;
+        }
+        let lag_ns = (self.turn_ns(env) / LAG_TURNS).max(self.model.longest_ns);
+        let mut urgent = state.urgent.iter(&self.urgent).take(URGENT_LOOKED_AT);
+        urgent.find(|flow| state.round.is_within(&self.places, *flow, lag_ns))
+    }
+}
+
+impl Elevator for Fair {
+    fn name(&self) -> &'static str {
+        DESCRIPTOR.name
+    }
+
+    fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
+        let request = &env.requests[rq];
+        let (id, arrival) = self.slots.find_for(&self.flows, env.contexts, request);
+        if arrival == Arrival::New {
+            if self.turn == Some(id) {
+                self.end_turn();
+            }
+            self.flows[id.index()].renew(request.payer, env.contexts[request.context].epoch);
+            self.places[id.index()].start = 0;
+        }
+        let held = &mut self.held[rq.index()];
+        (held.flow, held.queued) = (id, true);
+        let flow = &mut self.flows[id.index()];
+        let was_urgent = flow.urgent > 0;
+        flow.add(&mut self.links, rq, request, env.now);
+        let group = flow.group;
+        if !was_urgent && flow.urgent > 0 {
+            self.groups[group.index()].urgent.push_back(&mut self.urgent, id);
+        }
+        self.queued += 1;
+        self.model.seen(id, env.now);
+        self.join_round(env, id);
+        self.arrived_for(env, group, id);
+    }
+
+    fn dispatch(&mut self, env: &mut Env<'_>, _group: GroupId) -> Dispatch {
+        if self.queued == 0 {
+            return Dispatch::Empty;
+        }
+        match self.decide(env) {
+            Decision::Send(flow) => self.take(env, flow).map_or(Dispatch::Empty, Dispatch::Issue),
+            Decision::Rest => Dispatch::Empty,
+            Decision::WaitFor { group, until } => {
+                if env.rounds.in_use() {
+                    env.rounds.wait_for(group, env.now, until);
+                }
+                Dispatch::Idle { until }
+            }
+        }
+    }
+
+    fn remove(&mut self, env: &mut Env<'_>, rq: RequestId) {
+        if self.held[rq.index()].queued {
+            let flow = self.take_out(env, rq);
+            self.ran_dry(env, self.flows[flow.index()].group);
+        }
+    }
+
+    fn drain(&mut self, env: &mut Env<'_>) -> Option<RequestId> {
+        self.end_turn();
+        let groups = &self.groups;
+        let group = first_occupied(&mut self.drained, groups.len(), |group| groups[group].queued == 0)?;
+        let flow = self.groups[group].round.first(&mut self.rounds, &mut self.places)?;
+        self.take(env, flow)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queued == 0
+    }
+
+    fn requeued(&mut self, _env: &mut Env<'_>, rq: RequestId) {
+        self.model.forget(rq);
+    }
+
+    fn completed(&mut self, env: &mut Env<'_>, rq: RequestId) {
+        let request = &env.requests[rq];
+        let held = self.held[rq.index()];
+        if request.state == RequestState::Listed {
+            return self.taken_aside(env, rq);
+        }
+        self.in_device -= 1;
+        let cost_ns = self.model.done(rq, request, held.kind, env.now);
+        let flow = &mut self.flows[held.flow.index()];
+        flow.in_device -= 1;
+        flow.last_done_ns = env.now;
+        flow.no_idle = request.flags.contains(Flags::NOIDLE);
+        if request.status == Status::Done {
+            flow.learn_cost(cost_ns);
+        }
+        let group = flow.group;
+        let round = &mut self.groups[group.index()].round;
+        round.charge(&mut self.rounds, &mut self.places, held.flow, cost_ns, held.charged_ns);
+        self.model.seen(held.flow, env.now);
+        self.answered(env, group);
+    }
+
+    fn find_front(&self, env: &Env<'_>, bio: &Bio) -> Option<RequestId> {
+        let flow = self.slots.find(&self.flows, bio.context, env.group_of(bio), bio.is_sync());
+        self.flows[flow.index()].requests.find(&self.links, bio.end())
+    }
+
+    /// Into requests of the flow it would be of.
+    fn allow_merge(&mut self, env: &Env<'_>, rq: RequestId, bio: &Bio) -> bool {
+        let held = &self.held[rq.index()];
+        let flow = self.slots.find(&self.flows, bio.context, env.group_of(bio), bio.is_sync());
+        let request = &env.requests[rq];
+        held.queued
+            && held.flow == flow
+            && bio.is_sync() == request.is_sync()
+            && self.may_grow(env, request.sectors + bio.sectors)
+    }
+
+    fn grew(&mut self, env: &mut Env<'_>, rq: RequestId, growth: Growth) {
+        let held = &self.held[rq.index()];
+        if growth == Growth::Front && held.queued {
+            let flow = &mut self.flows[held.flow.index()];
+            flow.requests.resort(&mut self.links, rq, env.requests[rq].sector);
+        }
+    }
+
+    fn absorbed(&mut self, env: &mut Env<'_>, rq: RequestId, gone: RequestId) {
+        let (held, lost) = (self.held[rq.index()], self.held[gone.index()]);
+        if !lost.queued {
+            return;
+        }
+        if held.queued && held.flow == lost.flow {
+            self.flows[held.flow.index()].requests.inherit(&mut self.links, rq, gone);
+        }
+        self.remove(env, gone);
+    }
+
+    fn former(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
+        let held = self.held.get(rq.index()).filter(|held| held.queued)?;
+        self.flows[held.flow.index()].requests.prev(&self.links, rq)
+    }
+
+    fn latter(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
+        let held = self.held.get(rq.index()).filter(|held| held.queued)?;
+        self.flows[held.flow.index()].requests.next(&self.links, rq)
+    }
+
+    fn attached(&mut self, env: &mut Env<'_>) {
+        (0..self.groups.len()).for_each(|index| self.settle(env, GroupId::from_index(index)));
+    }
+
+    fn queue_started(&mut self, group: GroupId) {
+        self.start_group(group);
+    }
+
+    fn grouping(&self) -> Grouping {
+        Grouping::Own
+    }
+
+    fn ioprio_changed(&mut self, env: &mut Env<'_>, context: ContextId) {
+        let flow = FlowId::from_index(context.index());
+        if self.places[flow.index()].busy {
+            self.leave_round(flow);
+            self.join_round(env, flow);
+        }
+    }
+
+    fn idling_for(&self) -> Option<ContextId> {
+        self.waiting_for
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        TUNABLES
+    }
+
+    fn setting(&mut self, name: &str) -> Option<&mut u64> {
+        Some(match name {
+            "turn_max" => &mut self.settings.turn_max_ns,
+            "depth" => &mut self.settings.depth,
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! Requests come, grow, go, and come back undone.
+
+use super::flow::{self, FlowId};
+use super::{Fair, LAG_REQUESTS, MERGED_MAX, Model, device};
+use crate::collections::Id;
+use crate::elevator::Env;
+use crate::request::RequestId;
+
+impl Fair {
+    pub(super) fn join_round(&mut self, env: &Env<'_>, flow: FlowId) {
+        let ioprio = self.slots.ioprio(env.contexts, flow);
+        let state = &self.flows[flow.index()];
+        if self.places[flow.index()].busy {
+            return;
+        }
+        let turn_ns = self.turn_ns(env);
+        let cost_ns = state.cost_ns;
+        self.places[flow.index()].quantum_ns =
+            if state.is_stream() && turn_ns > 0 { turn_ns } else { cost_ns };
+        let lag_ns = turn_ns.max(LAG_REQUESTS * self.model.longest_ns);
+        let round = &mut self.groups[state.group.index()].round;
+        if let Some(turn) = self.turn.filter(|turn| round.is_alone(&self.places, *turn)) {
+            // Until now it was in nobody's way.
+            self.turn_start = self.places[turn.index()].start;
+        }
+        round.join(&mut self.rounds, &mut self.places, flow, ioprio, lag_ns);
+    }
+
+    pub(super) fn leave_round(&mut self, flow: FlowId) {
+        let round = &mut self.groups[self.flows[flow.index()].group.index()].round;
+        round.leave(&mut self.rounds, &mut self.places, flow);
+    }
+
+    /// May a request become so large by merging? One that takes long keeps others waiting, who have nothing of that where streams
+    /// have no turns.
+    pub(super) fn may_grow(&self, env: &Env<'_>, sectors: u32) -> bool {
+        sectors <= MERGED_MAX || !self.model.is_shared(env.now) || self.turn_ns(env) > 0
+    }
+
+    /// `rq` is queued no more.
+    pub(super) fn take_out(&mut self, env: &Env<'_>, rq: RequestId) -> FlowId {
+        let held = &mut self.held[rq.index()];
+        held.queued = false;
+        let id = held.flow;
+        let flow = &mut self.flows[id.index()];
+        let group = &mut self.groups[flow.group.index()];
+        let was_urgent = flow.urgent > 0;
+        flow.remove(&mut self.links, rq, &env.requests[rq]);
+        if was_urgent && flow.urgent == 0 {
+            group.urgent.remove(&mut self.urgent, id);
+        }
+        group.queued -= 1;
+        self.queued -= 1;
+        if !self.flows[id.index()].has_requests() && self.turn != Some(id) {
+            self.leave_round(id);
+        }
+        id
+    }
+
+    /// `rq`, which was sent, did not go to the device: it comes again, after a flush.
+    #[cold]
+    pub(super) fn taken_aside(&mut self, env: &Env<'_>, rq: RequestId) {
+        let held = self.held[rq.index()];
+        self.in_device -= 1;
+        self.model.forget(rq);
+        let flow = &mut self.flows[held.flow.index()];
+        flow.in_device -= 1;
+        let group = flow.group;
+        let round = &mut self.groups[group.index()].round;
+        round.charge(&mut self.rounds, &mut self.places, held.flow, 0, held.charged_ns);
+        self.answered(env, group);
+    }
+
+    /// The next request of `flow` goes.
+    pub(super) fn take(&mut self, env: &mut Env<'_>, id: FlowId) -> Option<RequestId> {
+        let flow = &mut self.flows[id.index()];
+        let (group, cost_ns, stream) = (flow.group, flow.cost_ns, flow.is_stream());
+        let rq = flow.next(&self.links, env.now)?;
+        let request = &env.requests[rq];
+        let place = match self.last_sent {
+            Some((last, end)) if last == id && request.sector.abs_diff(end) < 256 => device::Place::Continues,
+            _ if stream => device::Place::Returns,
+            _ => device::Place::Jumps,
+        };
+        // Before it leaves the round, of whose average its start is a part.
+        let round = &mut self.groups[group.index()].round;
+        round.charge(&mut self.rounds, &mut self.places, id, cost_ns, 0);
+        self.take_out(env, rq);
+        self.flows[id.index()].sent(request);
+        let held = &mut self.held[rq.index()];
+        (held.kind, held.charged_ns) = (Model::kind(request, place), cost_ns);
+        if flow::is_urgent(request) {
+            self.flush.wrote(id);
+        }
+        self.last_sent = Some((id, request.end()));
+        self.model.sent(rq, self.in_device.max(env.device.in_flight_total()));
+        self.in_device += 1;
+        self.sent_for(env, group, cost_ns);
+        Some(rq)
+    }
+}

@@ -1,0 +1,240 @@
+//! Which flow of a group is served next: earliest eligible virtual deadline first, as among groups ([`crate::group`]).
+//!
+//! A flow's *start* advances by what it was served, divided by its weight; *now* is the average of the starts of those that
+//! want to be served, by weight. A flow whose start is not after now has had no more than its due and is *eligible*; of the
+//! eligible the one with the earliest *deadline* goes, which is its start plus what it takes at a time. So a flow of single
+//! requests goes between the long turns of streams, and not after all of them.
+//!
+//! A flow that comes back starts where it was, but no further behind now than the lag it is given: its debt stays, and its credit
+//! is bounded. (A task that reads one block at a time leaves with each of them, and would never get its part without.)
+//! Costs are an estimate when the request goes out and are put right when it is done, in either direction.
+
+use super::flow::FlowId;
+use crate::collections::{Id, Tree, TreeLinks};
+use crate::context::{IoClass, IoPrio};
+
+/// Virtual time, nanoseconds of the device at the default level. One busy flow advances it by 2.5 a nanosecond at most, so that
+/// its end is 230 years of service away.
+pub(super) type Virtual = u64;
+
+/// The longest cost that counts, nanoseconds (18 minutes).
+const COST_MAX_NS: u64 = 1 << 40;
+/// Flows that may become eligible at one pick.
+const MOVED_AT_ONCE: usize = 16;
+/// The weight of level 4; level 0 weighs 9 and level 7 weighs 2, as cfq's slices do.
+const WEIGHT_DEFAULT: u64 = 5;
+
+/// A flow's place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) start: Virtual,
+    deadline: Virtual,
+    weight: u64,
+    pub(super) class: IoClass,
+    /// What it takes at a time, nanoseconds.
+    pub(super) quantum_ns: u64,
+    pub(super) busy: bool,
+    /// In the tree of those that are not eligible?
+    ahead: bool,
+}
+
+impl Place {
+    pub(super) const NEW: Place = Place {
+        start: 0,
+        deadline: 0,
+        weight: WEIGHT_DEFAULT,
+        class: IoClass::BestEffort,
+        quantum_ns: 0,
+        busy: false,
+        ahead: false,
+    };
+
+    /// What it was served since its start was `start`, nanoseconds.
+    pub(super) fn served_since(&self, start: Virtual) -> u64 {
+        self.start.saturating_sub(start).saturating_mul(self.weight) / WEIGHT_DEFAULT
+    }
+
+    /// `cost_ns` in its virtual time: divided by its weight.
+    #[inline]
+    fn advance(&self, cost_ns: u64) -> Virtual {
+        // 2^16 * 5 / weight, of weights 2 to 9. The product is below 2^40 * 2^18.
+        const FACTOR: [u64; 10] = {
+            let mut factor = [0; 10];
+            let mut weight = 2;
+            while weight < 10 {
+                factor[weight] = (WEIGHT_DEFAULT << 16) / weight as u64;
+                weight += 1;
+            }
+            factor
+        };
+        (cost_ns.min(COST_MAX_NS) * FACTOR[self.weight as usize]) >> 16
+    }
+}
+
+/// The flows of one class that want to be served.
+#[derive(Clone, Copy, Debug)]
+struct Band {
+    eligible: Tree<FlowId>,
+    ahead: Tree<FlowId>,
+    /// Starts times weights, and weights, summed over both.
+    sum: u128,
+    weight: u64,
+    /// Now, while nobody is there.
+    left_at: Virtual,
+}
+
+impl Band {
+    #[inline]
+    fn has_reached(&self, start: Virtual) -> bool {
+        u128::from(start) * u128::from(self.weight) <= self.sum
+    }
+
+    fn now(&self) -> Virtual {
+        match self.weight {
+            0 => self.left_at,
+            weight => match u64::try_from(self.sum) {
+                Ok(sum) => sum / weight,
+                Err(_) => (self.sum / u128::from(weight)) as Virtual,
+            },
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.weight == 0
+    }
+}
+
+/// The flows of one group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    bands: [Band; 3],
+}
+
+impl Round {
+    pub(super) const NEW: Round = Round {
+        bands: [Band { eligible: Tree::new(), ahead: Tree::new(), sum: 0, weight: 0, left_at: 0 }; 3],
+    };
+}
+
+/// The links of all rounds.
+pub(super) type RoundLinks = TreeLinks<FlowId, Virtual>;
+
+impl Round {
+    /// `flow` wants to be served, at its priority of now.
+    pub(super) fn join(
+        &mut self,
+        links: &mut RoundLinks,
+        places: &mut [Place],
+        flow: FlowId,
+        ioprio: IoPrio,
+        lag_ns: u64,
+    ) {
+        let place = &mut places[flow.index()];
+        if place.busy {
+            return;
+        }
+        (place.class, place.weight) = (ioprio.class(), 9 - u64::from(ioprio.level()));
+        let band = &mut self.bands[place.class as usize];
+        let earliest = band.now().saturating_sub(place.advance(lag_ns));
+        (place.busy, place.start) = (true, place.start.max(earliest));
+        band.weight += place.weight;
+        band.sum += u128::from(place.start) * u128::from(place.weight);
+        self.file(links, places, flow);
+    }
+
+    /// `flow` wants nothing any more.
+    pub(super) fn leave(&mut self, links: &mut RoundLinks, places: &mut [Place], flow: FlowId) {
+        if !places[flow.index()].busy {
+            return;
+        }
+        self.unfile(links, places, flow);
+        let place = &mut places[flow.index()];
+        let band = &mut self.bands[place.class as usize];
+        place.busy = false;
+        band.weight -= place.weight;
+        band.sum -= u128::from(place.start) * u128::from(place.weight);
+        band.left_at = place.start;
+    }
+
+    fn file(&mut self, links: &mut RoundLinks, places: &mut [Place], flow: FlowId) {
+        let place = &mut places[flow.index()];
+        let band = &mut self.bands[place.class as usize];
+        place.deadline = place.start.saturating_add(place.advance(place.quantum_ns));
+        place.ahead = !band.has_reached(place.start);
+        match place.ahead {
+            true => band.ahead.insert(links, flow, place.start),
+            false => band.eligible.insert(links, flow, place.deadline),
+        }
+    }
+
+    fn unfile(&mut self, links: &mut RoundLinks, places: &[Place], flow: FlowId) {
+        let place = &places[flow.index()];
+        let band = &mut self.bands[place.class as usize];
+        let tree = if place.ahead { &mut band.ahead } else { &mut band.eligible };
+        tree.remove(links, flow);
+    }
+
+    /// `flow` has cost `more_ns` more than was charged so far, or `less_ns` less.
+    pub(super) fn charge(
+        &mut self,
+        links: &mut RoundLinks,
+        places: &mut [Place],
+        flow: FlowId,
+        more_ns: u64,
+        less_ns: u64,
+    ) {
+        let place = &mut places[flow.index()];
+        let old = place.start;
+        let moved = old.saturating_add(place.advance(more_ns)).saturating_sub(place.advance(less_ns));
+        if moved == old {
+            return;
+        }
+        if !place.busy {
+            place.start = moved;
+            return;
+        }
+        self.unfile(links, places, flow);
+        let place = &mut places[flow.index()];
+        place.start = moved;
+        let band = &mut self.bands[place.class as usize];
+        band.sum = band.sum + u128::from(moved) * u128::from(place.weight)
+            - u128::from(old) * u128::from(place.weight);
+        self.file(links, places, flow);
+    }
+
+    /// Who is to be served: of the best class the eligible flow with the earliest deadline.
+    pub(super) fn first(&mut self, links: &mut RoundLinks, places: &mut [Place]) -> Option<FlowId> {
+        let class = self.bands.iter().position(|band| !band.is_empty())?;
+        for _ in 0..MOVED_AT_ONCE {
+            let band = &self.bands[class];
+            let Some(flow) = band.ahead.first().filter(|flow| band.has_reached(links.key(*flow))) else {
+                break;
+            };
+            self.unfile(links, places, flow);
+            self.file(links, places, flow);
+        }
+        let band = &self.bands[class];
+        // The average is rounded nowhere, so somebody is not after it; more than can be moved at once may still be filed as ahead.
+        band.eligible.first().or_else(|| band.ahead.first())
+    }
+
+    /// Is `flow` of the best class there is, and ahead of the average by no more than `lag_ns`?
+    pub(super) fn is_within(&self, places: &[Place], flow: FlowId, lag_ns: u64) -> bool {
+        let place = &places[flow.index()];
+        let best = self.bands.iter().position(|band| !band.is_empty());
+        let start = place.start.saturating_sub(place.advance(lag_ns));
+        best == Some(place.class as usize) && self.bands[place.class as usize].has_reached(start)
+    }
+
+    /// Is there a flow of a better class than `flow`'s?
+    pub(super) fn is_outranked(&self, places: &[Place], flow: FlowId) -> bool {
+        self.bands[..places[flow.index()].class as usize].iter().any(|band| !band.is_empty())
+    }
+
+    /// Is `flow` the only one that wants to be served?
+    pub(super) fn is_alone(&self, places: &[Place], flow: FlowId) -> bool {
+        let place = &places[flow.index()];
+        let busy = self.bands.iter().map(|band| band.weight).sum::<u64>();
+        busy == if place.busy { place.weight } else { 0 }
+    }
+}

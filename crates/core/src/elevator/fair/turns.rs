@@ -1,0 +1,102 @@
+//! Turns of streams, where going on saves what coming back costs; waits for their next request; who pays for a flush.
+
+use super::Decision;
+use super::Fair;
+use super::flow::FlowId;
+use crate::collections::Id;
+use crate::elevator::Env;
+
+/// Who pays for the flush in the device: it passes the elevator by.
+#[derive(Clone, Copy)]
+pub(super) struct FlushBill {
+    since_ns: Option<u64>,
+    /// Whose writes that somebody waits for went last: the journal's, and those of the task it works for.
+    writers: [Option<FlowId>; 2],
+}
+
+impl FlushBill {
+    pub(super) const NONE: FlushBill = FlushBill { since_ns: None, writers: [None; 2] };
+
+    /// A write of `flow` went that somebody waits for.
+    pub(super) fn wrote(&mut self, flow: FlowId) {
+        if self.writers[0] != Some(flow) {
+            self.writers = [Some(flow), self.writers[0]];
+        }
+    }
+}
+
+impl Fair {
+    /// Is the device flushing its cache? Once it is done, the last two that wrote share what it cost. (With groups the ledger
+    /// bills them besides.)
+    #[inline]
+    pub(super) fn bill_flush(&mut self, env: &Env<'_>) -> bool {
+        let flushing = env.device.flushes > 0;
+        match self.flush.since_ns {
+            None if flushing => self.flush.since_ns = Some(env.now),
+            Some(since_ns) if !flushing => {
+                let part_ns = env.now.saturating_sub(since_ns) / 2;
+                let FlushBill { writers, .. } = core::mem::replace(&mut self.flush, FlushBill::NONE);
+                for flow in writers.into_iter().flatten() {
+                    let round = &mut self.groups[self.flows[flow.index()].group.index()].round;
+                    round.charge(&mut self.rounds, &mut self.places, flow, part_ns, 0);
+                }
+            }
+            _ => {}
+        }
+        flushing
+    }
+
+    pub(super) fn turn_ns(&self, env: &Env<'_>) -> u64 {
+        self.model.turn_ns(env.device, self.settings.turn_max_ns)
+    }
+
+    /// Is `flow`, which is next, to have the device for more than one request?
+    pub(super) fn begins_turn(&mut self, env: &Env<'_>, flow: FlowId) -> bool {
+        let turn_ns = self.turn_ns(env);
+        let state = &self.flows[flow.index()];
+        let begins = turn_ns > 0 && state.is_stream();
+        self.places[flow.index()].quantum_ns = if begins { turn_ns } else { state.cost_ns };
+        begins
+    }
+
+    /// A turn is over when the stream was served for the length of a turn, or somebody of a better class waits.
+    pub(super) fn turn_lasts(&self, env: &Env<'_>, flow: FlowId) -> bool {
+        let round = &self.groups[self.flows[flow.index()].group.index()].round;
+        let alone = round.is_alone(&self.places, flow);
+        !round.is_outranked(&self.places, flow)
+            && self.flows[flow.index()].is_stream()
+            && (alone || self.places[flow.index()].served_since(self.turn_start) < self.turn_ns(env))
+    }
+
+    /// Until when the stream whose turn it is, which has nothing queued, is worth waiting for: no longer than the wait saves,
+    /// and not at all if it is known to think longer.
+    pub(super) fn worth_waiting_until(&self, env: &Env<'_>, flow: FlowId) -> Option<u64> {
+        let state = &self.flows[flow.index()];
+        let saving_ns = self.model.saving_ns(env.device);
+        let alive = self.slots.context_of(flow).is_some_and(|context| env.contexts[context].alive);
+        let thinks_long = state.think.mean().is_some_and(|mean| mean > saving_ns);
+        if saving_ns == 0 || self.settings.turn_max_ns == 0 || !alive || thinks_long || state.no_idle {
+            return None;
+        }
+        if state.in_device > 0 {
+            return Some(u64::MAX);
+        }
+        let until = state.last_done_ns.saturating_add(saving_ns);
+        (env.now < until).then_some(until)
+    }
+
+    pub(super) fn wait_for(&mut self, flow: FlowId, until: u64) -> Decision {
+        if until == u64::MAX {
+            return Decision::Rest;
+        }
+        self.waiting_for = self.slots.context_of(flow);
+        Decision::WaitFor { group: self.flows[flow.index()].group, until }
+    }
+
+    pub(super) fn end_turn(&mut self) {
+        let Some(flow) = self.turn.take() else { return };
+        if !self.flows[flow.index()].has_requests() {
+            self.leave_round(flow);
+        }
+    }
+}
