@@ -88,7 +88,7 @@ fn a_target_says_what_it_cannot_hold() {
 #[test]
 fn a_simulated_run_is_a_trace_for_blkparse_btt_and_fio() {
     let folder = Folder::new().with("small.fio", SMALL);
-    folder.run("compare small.fio --device null --scheduler noop,cfq:quantum=8 --trace sim.blktrace").ok();
+    folder.run("compare --kernel 2.6.31 small.fio --device null --scheduler noop,cfq:quantum=8 --trace sim.blktrace").ok();
     let wanted = ["sim-cfq_quantum=8.blktrace.0", "sim-noop.blktrace.0", "small.fio"];
     assert_eq!(folder.names(), wanted);
     if let Some(text) = tool(&folder, "blkparse", &["-q", "-i", "sim-noop"]) {
@@ -111,7 +111,7 @@ fn a_simulated_run_is_a_trace_for_blkparse_btt_and_fio() {
 #[test]
 fn a_replay_of_a_simulation_does_the_same_io() {
     let folder = Folder::new().with("small.fio", SMALL);
-    folder.run("run small.fio --scheduler noop --trace sim.bin").ok();
+    folder.run("run --kernel 2.6.31 small.fio --scheduler noop --trace sim.bin").ok();
     for timing in ["open", "closed", "asap", "scaled=2"] {
         let json = folder.run(&format!("replay sim.bin --timing {timing} --output-format json")).ok();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
