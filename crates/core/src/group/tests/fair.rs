@@ -42,6 +42,20 @@ fn two_to_one() {
     assert_eq!(order(&mut groups, 6, 100 * MS), [a, b, a, a, b, a]);
 }
 
+/// A charge of 3 ns is less than a unit of virtual time for groups of these weights; all of them together are not.
+#[test]
+fn charges_below_a_unit_of_virtual_time_count() {
+    let mut groups = Groups::new(2);
+    groups.set("group_idle", "0").unwrap();
+    groups.set("group_slice", "1").unwrap();
+    let pair = [10_000, 5_000].map(|w| groups.create(ROOT, weight(w)).unwrap());
+    busy(&mut groups, &pair);
+    // 30 ms of charges, in turns of 1 ms: nobody is further from its due than one of those.
+    let order = order(&mut groups, 10_000_000, 3);
+    let served = pair.map(|group| 3 * order.iter().filter(|served| **served == group).count() as u64);
+    assert!(served[0].abs_diff(20 * MS) <= MS && served[1].abs_diff(10 * MS) <= MS, "{served:?}");
+}
+
 /// Serving the smallest start would give each light one a turn before the heavy one's second.
 #[test]
 fn a_heavy_group_does_not_wait_for_every_light_one() {
