@@ -1,5 +1,6 @@
 //! `fairlift`: compare block I/O schedulers on the jobs and disks you have.
 
+mod answer;
 mod args;
 mod calibrate;
 mod catalog;
@@ -85,7 +86,7 @@ fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let mut runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
     view.write(&scenario, &mut runs, arguments.work.explain)?;
     let text = match arguments.results.output_format {
-        Format::Table => table::table(&scenario, &runs, output.style()),
+        Format::Table => table::table(&scenario, &runs, output.style()) + &answer::answers(&scenario, &runs),
         Format::Json => json::comparison(&scenario, &runs),
         Format::Csv => csv::csv(&scenario, &runs),
     };

@@ -3,11 +3,16 @@
 use alloc::boxed::Box;
 use core::ops::{Deref, DerefMut};
 
+#[cfg(feature = "lab")]
 use super::bfq::Bfq;
 use super::deadline::Deadline;
+#[cfg(feature = "lab")]
 use super::fair::Fair;
+#[cfg(feature = "lab")]
 use super::kyber::Kyber;
+#[cfg(feature = "lab")]
 use super::mq_deadline::MqDeadline;
+#[cfg(feature = "lab")]
 use super::none::Direct;
 use super::noop::Noop;
 use super::{Config, Dispatch, Elevator, Env, MayQueue, PerGroup, Policy};
@@ -25,18 +30,23 @@ pub enum AnyElevator {
     /// Batches in sector order with deadlines.
     Deadline(PerGroup<Deadline>),
     /// Every task its share, nobody behind a neighbour's queue.
+    #[cfg(feature = "lab")]
     Fair(Box<Fair>),
     /// Batches by time, waiting for a reader's next request.
     Anticipatory(Box<PerGroup<Anticipatory>>),
     /// A time slice for every process.
     Cfq(Box<Cfq>),
     /// No scheduler.
+    #[cfg(feature = "lab")]
     Direct(PerGroup<Direct>),
     /// Batches in sector order by priority class.
+    #[cfg(feature = "lab")]
     MqDeadline(PerGroup<MqDeadline>),
     /// Tokens by latency.
+    #[cfg(feature = "lab")]
     Kyber(Box<PerGroup<Kyber>>),
     /// Budgets by weight for every process and group.
+    #[cfg(feature = "lab")]
     Bfq(Box<Bfq>),
     /// One from outside, by the table of its functions.
     Other(Box<dyn Elevator>),
@@ -61,12 +71,17 @@ macro_rules! of_kind {
         match $self {
             AnyElevator::Noop($elevator) => $call,
             AnyElevator::Deadline($elevator) => $call,
+            #[cfg(feature = "lab")]
             AnyElevator::Fair($elevator) => $call,
             AnyElevator::Anticipatory($elevator) => $call,
             AnyElevator::Cfq($elevator) => $call,
+            #[cfg(feature = "lab")]
             AnyElevator::Direct($elevator) => $call,
+            #[cfg(feature = "lab")]
             AnyElevator::MqDeadline($elevator) => $call,
+            #[cfg(feature = "lab")]
             AnyElevator::Kyber($elevator) => $call,
+            #[cfg(feature = "lab")]
             AnyElevator::Bfq($elevator) => $call,
             AnyElevator::Other($elevator) => $call,
         }
@@ -97,12 +112,12 @@ impl AnyElevator {
     pub(crate) fn may_queue(&mut self, env: &mut Env<'_>, context: ContextId, sync: bool) -> MayQueue {
         match self {
             // They never refuse anybody.
-            AnyElevator::Noop(_)
-            | AnyElevator::Deadline(_)
-            | AnyElevator::Direct(_)
-            | AnyElevator::MqDeadline(_)
-            | AnyElevator::Kyber(_) => MayQueue::May,
+            AnyElevator::Noop(_) | AnyElevator::Deadline(_) => MayQueue::May,
+            #[cfg(feature = "lab")]
+            AnyElevator::Direct(_) | AnyElevator::MqDeadline(_) | AnyElevator::Kyber(_) => MayQueue::May,
+            #[cfg(feature = "lab")]
             AnyElevator::Bfq(elevator) => elevator.may_queue(env, context, sync),
+            #[cfg(feature = "lab")]
             AnyElevator::Fair(elevator) => elevator.may_queue(env, context, sync),
             AnyElevator::Anticipatory(elevator) => elevator.may_queue(env, context, sync),
             AnyElevator::Cfq(elevator) => elevator.may_queue(env, context, sync),
@@ -132,12 +147,17 @@ impl Deref for AnyElevator {
         match self {
             AnyElevator::Noop(elevator) => elevator,
             AnyElevator::Deadline(elevator) => elevator,
+            #[cfg(feature = "lab")]
             AnyElevator::Fair(elevator) => &**elevator,
             AnyElevator::Anticipatory(elevator) => &**elevator,
             AnyElevator::Cfq(elevator) => &**elevator,
+            #[cfg(feature = "lab")]
             AnyElevator::Direct(elevator) => elevator,
+            #[cfg(feature = "lab")]
             AnyElevator::MqDeadline(elevator) => elevator,
+            #[cfg(feature = "lab")]
             AnyElevator::Kyber(elevator) => &**elevator,
+            #[cfg(feature = "lab")]
             AnyElevator::Bfq(elevator) => &**elevator,
             AnyElevator::Other(elevator) => &**elevator,
         }
@@ -149,12 +169,17 @@ impl DerefMut for AnyElevator {
         match self {
             AnyElevator::Noop(elevator) => elevator,
             AnyElevator::Deadline(elevator) => elevator,
+            #[cfg(feature = "lab")]
             AnyElevator::Fair(elevator) => &mut **elevator,
             AnyElevator::Anticipatory(elevator) => &mut **elevator,
             AnyElevator::Cfq(elevator) => &mut **elevator,
+            #[cfg(feature = "lab")]
             AnyElevator::Direct(elevator) => elevator,
+            #[cfg(feature = "lab")]
             AnyElevator::MqDeadline(elevator) => elevator,
+            #[cfg(feature = "lab")]
             AnyElevator::Kyber(elevator) => &mut **elevator,
+            #[cfg(feature = "lab")]
             AnyElevator::Bfq(elevator) => &mut **elevator,
             AnyElevator::Other(elevator) => &mut **elevator,
         }

@@ -7,19 +7,26 @@
 //! [`Elevator`] itself.)
 
 mod any;
+#[cfg(feature = "lab")]
 mod bfq;
 mod deadline;
+#[cfg(feature = "lab")]
 mod fair;
+#[cfg(feature = "lab")]
 mod kyber;
+#[cfg(feature = "lab")]
 mod mq_deadline;
 pub(crate) mod nearer;
+#[cfg(feature = "lab")]
 mod none;
 mod noop;
 mod per_group;
 pub(crate) mod think;
 
 pub use any::AnyElevator;
+#[cfg(feature = "lab")]
 pub use fair::{Fair, Found};
+#[cfg(feature = "lab")]
 pub use mq_deadline::ClassCounts;
 pub use per_group::{PerGroup, Policy};
 
@@ -366,10 +373,15 @@ pub const ELEVATORS: &[Descriptor] = &[
     deadline::DESCRIPTOR,
     era::anticipatory::DESCRIPTOR,
     era::cfq::DESCRIPTOR,
+    #[cfg(feature = "lab")]
     none::DESCRIPTOR,
+    #[cfg(feature = "lab")]
     mq_deadline::DESCRIPTOR,
+    #[cfg(feature = "lab")]
     kyber::DESCRIPTOR,
+    #[cfg(feature = "lab")]
     bfq::DESCRIPTOR,
+    #[cfg(feature = "lab")]
     fair::DESCRIPTOR,
 ];
 

@@ -212,13 +212,14 @@ impl ElevatorQueue {
     fn find_payer(&mut self, rq: RequestId) {
         let Request { context, group: named, .. } = self.requests[rq];
         let group = self.groups.hold(named);
-        if self.contexts.is_shared(context) && context != ContextId::OVERFLOW {
-            let epoch = self.groups.epoch(self.contexts[context].group);
-            self.contexts.renew_shared(context, epoch);
-        }
-        if group != named && self.contexts[context].group == named && !self.contexts.is_shared(context) {
-            // Its group is gone: from now on the task is the heir's.
-            self.change_group(context, group);
+        let task = self.contexts[context].group;
+        if !self.contexts.is_shared(context) {
+            if group != named && task == named {
+                // Its group is gone: from now on the task is the heir's.
+                self.change_group(context, group);
+            }
+        } else if context != ContextId::OVERFLOW {
+            self.contexts.renew_shared(context, self.groups.epoch(task));
         }
         let mut payer = group;
         if self.waits.any() {
