@@ -1,9 +1,8 @@
 //! io contexts: whose I/O a bio is (usually a task), with its priority.
 
-use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
-use crate::collections::Id;
+use crate::collections::{Id, Stack, Table};
 use crate::group::{GroupId, Groups, Places};
 
 crate::collections::define_id! {
@@ -113,8 +112,8 @@ impl Context {
 /// the root's is slot 0.
 #[derive(Debug)]
 pub struct Contexts {
-    slots: Vec<Context>,
-    free: Vec<ContextId>,
+    slots: Table<Context>,
+    free: Stack<ContextId>,
     /// How many slots are the groups' shared ones.
     shared: usize,
 }
@@ -130,11 +129,11 @@ impl Contexts {
     pub(crate) fn with_groups(capacity: usize, groups: usize) -> Contexts {
         let shared = groups.max(1);
         let size = Contexts::slots_for(capacity, shared);
-        let mut slots = alloc::vec![Context::FREE; size];
-        for (index, slot) in slots[..shared].iter_mut().enumerate() {
+        let mut slots = Table::new(Context::FREE, size);
+        for (index, slot) in slots.iter_mut().enumerate().take(shared) {
             *slot = Context { alive: true, used: true, group: GroupId::from_index(index), ..Context::FREE };
         }
-        let free = (shared..size).rev().map(ContextId::from_index).collect();
+        let free = Stack::full(ContextId::OVERFLOW, (shared..size).rev().map(ContextId::from_index));
         Contexts { slots, free, shared }
     }
 

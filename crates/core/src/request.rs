@@ -3,10 +3,9 @@
 //! A *bio* is what a program submits; a *request* is one or more merged bios on their way to the device. Requests
 //! are slots of a pool with a fixed capacity, named by [`RequestId`]; elevators link them by id.
 
-use alloc::vec::Vec;
 use core::ops::{BitOr, Index, IndexMut};
 
-use crate::collections::Id;
+use crate::collections::{Id, Table};
 use crate::context::{ContextId, IoPrio};
 use crate::group::GroupId;
 
@@ -276,7 +275,7 @@ impl Request {
 /// A fixed number of request slots.
 #[derive(Debug)]
 pub struct Requests {
-    slots: Vec<Request>,
+    slots: Table<Request>,
     /// The free slot to take next; each free slot names the one below it in its `queue.bio_first`.
     free: u32,
     taken: usize,
@@ -290,7 +289,7 @@ const _: () = assert!(size_of::<Request>() == 64, "a slot is one cache line");
 impl Requests {
     /// A pool of `capacity` free slots. The only allocation it ever makes.
     pub fn new(capacity: usize) -> Requests {
-        let mut slots = alloc::vec![Request::EMPTY; capacity];
+        let mut slots = Table::new(Request::EMPTY, capacity);
         let mut free = NO_SLOT;
         for (index, slot) in slots.iter_mut().enumerate().rev() {
             slot.queue.bio_first = core::mem::replace(&mut free, index as u32);

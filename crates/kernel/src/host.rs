@@ -1,8 +1,6 @@
 //! One queue of the core as the module uses it.
 
-use alloc::vec::Vec;
-
-use fairlift_core::collections::Id;
+use fairlift_core::collections::{Id, Table};
 use fairlift_core::context::IoClass;
 use fairlift_core::elevator::{self, Config, Growth};
 use fairlift_core::group::{self, DEPTH_MAX, GroupStats, WEIGHT_DEFAULT, WEIGHT_RANGE};
@@ -59,7 +57,7 @@ pub struct Host {
     pub(crate) queue: ElevatorQueue,
     pub(crate) lines: Lines,
     /// By group: slots taken by it and all below it. The root's is not kept.
-    taken_below: Vec<u32>,
+    taken_below: Table<u32>,
     tunables: &'static [Tunable],
     recorder: Recorder,
     setup: Setup,
@@ -100,7 +98,7 @@ impl Host {
         let queue = ElevatorQueue::new(requests, contexts, setup.rotational, built).with_groups(groups);
         let recorder = Recorder::new(setup.records_max as usize);
         let lines = Lines::new(queue.groups());
-        let taken_below = alloc::vec![0; queue.groups().slots()];
+        let taken_below = Table::new(0, queue.groups().slots());
         let mut host = Host { queue, lines, taken_below, tunables, recorder, setup, now: 0 };
         // 2.6.34's cfq protects seeking tasks of different groups from each other only when told to; who sets weights means it.
         if let Some(isolation) = host.queue.elevator_mut().setting("group_isolation") {
@@ -450,7 +448,7 @@ impl Host {
             levels += 1;
         }
         let mut left = tags.saturating_sub(taken);
-        for at in way[..levels].iter().rev() {
+        for at in way.iter().take(levels).rev() {
             let own = self.taken_below[at.index()];
             let most = (u64::from(left + own) * 3 / 4) as u32;
             if own > 0 && own >= most {

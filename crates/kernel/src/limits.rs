@@ -5,10 +5,8 @@
 //! A host asks for a bio ([`Host::ask`]), puts it at the end of the line it is told, asks for the first of the line again when
 //! one has left it, and lets go whom [`Host::let_in`] names.
 
-use alloc::vec::Vec;
-
 use fairlift_core::GroupId;
-use fairlift_core::collections::Id;
+use fairlift_core::collections::{Id, Table};
 use fairlift_core::group::Groups;
 use fairlift_core::group::limit::{Answer as Asked, Direction, Entered, Limiter, Rates};
 
@@ -33,7 +31,7 @@ pub enum LetIn {
 pub(crate) struct Lines {
     limiter: Limiter<Line>,
     /// By line: does the limiter know its first?
-    known: Vec<bool>,
+    known: Table<bool>,
 }
 
 fn line(group: GroupId, direction: Direction) -> Line {
@@ -47,7 +45,7 @@ fn group_of(line: Line) -> GroupId {
 impl Lines {
     pub(crate) fn new(groups: &Groups) -> Lines {
         let lines = 2 * groups.slots();
-        Lines { limiter: Limiter::sharing(groups.slots(), lines), known: alloc::vec![false; lines] }
+        Lines { limiter: Limiter::sharing(groups.slots(), lines), known: Table::new(false, lines) }
     }
 
     pub(crate) fn removed(&mut self, groups: &Groups, group: GroupId, now: u64) {

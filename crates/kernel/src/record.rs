@@ -3,10 +3,9 @@
 //! As text a record is a line about the queue and one line per call, written by [`Display`](core::fmt::Display) and read
 //! by [`parse_call`]: `1042300 insert read sync 2048+8 ctx=1 grp=0 be4 -> 3`.
 
-use alloc::vec::Vec;
 use core::fmt;
 
-use fairlift_core::collections::Id;
+use fairlift_core::collections::{Id, Stack};
 use fairlift_core::context::IoClass;
 use fairlift_core::group::limit::{Direction, Rates};
 use fairlift_core::{Dispatch, Flags, IoPrio, Op};
@@ -97,7 +96,7 @@ pub struct Entry {
 
 /// Entries up to a number fixed at construction; what comes later is counted.
 pub struct Recorder {
-    entries: Vec<Entry>,
+    entries: Stack<Entry>,
     entries_max: usize,
     lost: u64,
 }
@@ -105,7 +104,8 @@ pub struct Recorder {
 impl Recorder {
     /// A recorder for `entries_max` entries; with 0 it is off.
     pub fn new(entries_max: usize) -> Recorder {
-        Recorder { entries: Vec::with_capacity(entries_max), entries_max, lost: 0 }
+        let none = Entry { now: 0, call: Call::Dispatch, answer: Answer::None };
+        Recorder { entries: Stack::new(none, entries_max), entries_max, lost: 0 }
     }
 
     /// Does it record?

@@ -1,16 +1,15 @@
 //! Doubly linked list by index.
 
-use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-use super::Id;
+use super::{Id, Table};
 
 const NIL: u32 = u32::MAX;
 
 /// The links of all elements of one capacity.
 #[derive(Debug, Clone)]
 pub struct ListLinks<I> {
-    links: Vec<Link>,
+    links: Table<Link>,
     id: PhantomData<I>,
 }
 
@@ -32,7 +31,7 @@ pub struct List<I> {
 impl<I: Id> ListLinks<I> {
     /// Links for elements `0..capacity`.
     pub fn new(capacity: usize) -> ListLinks<I> {
-        ListLinks { links: alloc::vec![Link { prev: NIL, next: NIL }; capacity], id: PhantomData }
+        ListLinks { links: Table::new(Link { prev: NIL, next: NIL }, capacity), id: PhantomData }
     }
 }
 

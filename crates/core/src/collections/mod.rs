@@ -6,10 +6,12 @@
 
 mod list;
 mod sorted_fifo;
+mod table;
 mod tree;
 
 pub use list::{List, ListLinks};
 pub use sorted_fifo::{SortedFifo, SortedFifoLinks};
+pub use table::{Stack, Table, strays};
 pub use tree::{Tree, TreeLinks};
 
 /// An index that says what it is an index of.

@@ -7,10 +7,9 @@
 //! Elevators ask for neighbours more often than they insert, so the nodes also form a list in order: a neighbour takes
 //! one look instead of a walk, and an insertion finds its own for nothing on the way down.
 
-use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-use super::Id;
+use super::{Id, Table};
 
 /// No node. The place of this number holds one all the same, always black, so that a child's colour can be looked at
 /// and its parent set without asking first whether there is a child.
@@ -19,7 +18,7 @@ const NIL: u32 = 0;
 /// The nodes of all elements of one capacity; element `i` is node `i + 1`.
 #[derive(Debug, Clone)]
 pub struct TreeLinks<I, K> {
-    nodes: Vec<Node<K>>,
+    nodes: Table<Node<K>>,
     id: PhantomData<I>,
 }
 
@@ -61,7 +60,7 @@ impl<I: Id, K: Ord + Copy + Default> TreeLinks<I, K> {
     /// Nodes for elements `0..capacity`.
     pub fn new(capacity: usize) -> TreeLinks<I, K> {
         let node = Node { key: K::default(), parent: NIL, child: [NIL; 2], beside: [NIL; 2], red: false };
-        TreeLinks { nodes: alloc::vec![node; capacity + 1], id: PhantomData }
+        TreeLinks { nodes: Table::new(node, capacity + 1), id: PhantomData }
     }
 
     /// The key `id` was inserted with.

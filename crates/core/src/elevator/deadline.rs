@@ -33,10 +33,8 @@
 //!
 //! Source: `docs/sources.md`, Linux 2.6.30 deadline and the mails above.
 
-use alloc::vec::Vec;
-
 use super::{AnyElevator, Config, Descriptor, Dispatch, Env, Growth, PerGroup, Placement, Policy};
-use crate::collections::{Id, SortedFifo, SortedFifoLinks};
+use crate::collections::{Id, SortedFifo, SortedFifoLinks, Table};
 use crate::context::{IoClass, IoPrio};
 use crate::request::{Bio, Op, RequestId};
 use crate::tunable::{Tunable, Unit};
@@ -155,7 +153,7 @@ struct Derived {
 }
 
 /// One queue.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Queue {
     levels: [SortedFifo<RequestId>; 3],
     /// Who comes next if the batch goes on: the request behind the one that left last.
@@ -172,7 +170,7 @@ pub struct Queue {
 /// deadline: the rules, and the links of all queues.
 pub struct Deadline {
     /// Where each request is filed; `None`: not here.
-    levels: Vec<Option<Level>>,
+    levels: Table<Option<Level>>,
     links: SortedFifoLinks<RequestId>,
     settings: Settings,
     tick_ns: u64,
@@ -345,7 +343,7 @@ impl Queue {
 impl Deadline {
     fn new(config: &Config) -> Deadline {
         let mut deadline = Deadline {
-            levels: alloc::vec![None; config.requests_max],
+            levels: Table::new(None, config.requests_max),
             links: SortedFifoLinks::new(config.requests_max),
             settings: Settings {
                 read_expire_ns: READ_EXPIRE.stored_default(),

@@ -53,7 +53,7 @@ const MERGE_CANDIDATES: usize = 8;
 const LOOK_AFTER_NS: u64 = 100 * MS;
 
 /// A domain's requests, oldest first in both lists.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Waiting {
     /// In the hardware queue: the next ones.
     next: List<RequestId>,
@@ -62,7 +62,7 @@ struct Waiting {
 }
 
 /// One queue.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Queue {
     domains: [Waiting; DOMAINS],
     /// Whose turn it is, and requests it has had in it.

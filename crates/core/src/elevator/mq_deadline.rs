@@ -116,7 +116,7 @@ impl ClassCounts {
 }
 
 /// One class of one queue.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Class {
     requests: [SortedFifo<RequestId>; 2],
     /// First sector of the request dispatched last.
@@ -131,6 +131,7 @@ impl Class {
 }
 
 /// One queue. What follows the classes is shared by them.
+#[derive(Clone)]
 pub struct Queue {
     classes: [Class; CLASSES],
     last_dir: usize,

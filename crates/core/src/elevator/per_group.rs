@@ -1,9 +1,7 @@
 //! One queue of a policy for each group. The policy is handed the queue a hook is about, and knows of no other.
 
-use alloc::vec::Vec;
-
 use super::{Dispatch, Elevator, Env, Grouping, Growth, MayQueue, Placement, first_occupied};
-use crate::collections::Id;
+use crate::collections::{Id, Table};
 use crate::context::ContextId;
 use crate::group::GroupId;
 use crate::request::{Bio, RequestId};
@@ -19,7 +17,7 @@ use crate::tunable::Tunable;
 /// No hook may allocate, panic, recurse or loop without a bound; O(log n) at worst.
 pub trait Policy: Send {
     /// One queue.
-    type Queue: Send;
+    type Queue: Clone + Send;
 
     /// The name it is selected by.
     fn name(&self) -> &'static str;
@@ -136,7 +134,7 @@ pub trait Policy: Send {
 #[derive(Debug)]
 pub struct PerGroup<P: Policy> {
     policy: P,
-    queues: Vec<P::Queue>,
+    queues: Table<P::Queue>,
     /// Where draining goes on.
     drained: usize,
     /// Whose queue was asked last.
@@ -147,7 +145,7 @@ pub struct PerGroup<P: Policy> {
 impl<P: Policy> PerGroup<P> {
     /// Queues for `groups` groups ([`super::Config::groups_max`]), at least the root's.
     pub fn new(policy: P, groups: usize) -> PerGroup<P> {
-        let queues = (0..groups.max(1)).map(|_| policy.new_queue()).collect();
+        let queues = Table::new(policy.new_queue(), groups.max(1));
         PerGroup { policy, queues, drained: 0, asked: GroupId::ROOT, grouping: Grouping::Queues }
     }
 
@@ -172,9 +170,9 @@ impl<P: Policy> PerGroup<P> {
     #[inline]
     fn of(&mut self, env: &Env<'_>, rq: RequestId) -> (&mut P, &mut P::Queue) {
         // Where there is only the root, the request need not be looked at.
-        let queue = match &mut self.queues[..] {
-            [root] => root,
-            queues => &mut queues[env.requests[rq].payer.index()],
+        let queue = match self.queues.len() {
+            1 => &mut self.queues[0],
+            _ => &mut self.queues[env.requests[rq].payer.index()],
         };
         (&mut self.policy, queue)
     }

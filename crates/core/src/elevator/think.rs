@@ -19,7 +19,7 @@ impl ThinkTime {
     pub(crate) fn add(&mut self, time: u64) {
         self.samples = (7 * self.samples + 256) / 8;
         self.total = (7 * self.total + 256 * time) / 8;
-        self.mean = (self.total + 128) / u64::from(self.samples);
+        self.mean = (self.total + 128) / u64::from(self.samples.max(1));
     }
 
     /// The mean, once there are samples enough.

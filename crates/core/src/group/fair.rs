@@ -18,10 +18,8 @@
 //! Bounded work: each change costs O(log n) on each level up; an entity that becomes eligible is moved to the tree of the
 //! eligible ones when somebody is picked, at most [`MOVED_AT_ONCE`] of them at a time.
 
-use alloc::vec::Vec;
-
 use super::{GroupId, GroupParams};
-use crate::collections::{Id, Tree, TreeLinks};
+use crate::collections::{Id, Table, Tree, TreeLinks};
 use crate::context::IoClass;
 
 pub(super) use id::EntityId;
@@ -193,8 +191,8 @@ impl Node {
 /// The tree.
 #[derive(Debug)]
 pub(crate) struct Fair {
-    nodes: Vec<Node>,
-    entities: Vec<Entity>,
+    nodes: Table<Node>,
+    entities: Table<Entity>,
     links: TreeLinks<EntityId, Virtual>,
     /// What a turn costs: deadlines are reckoned with it. One slow request costs its group more, and nobody else's deadline
     /// moves for it.
@@ -218,8 +216,8 @@ impl Fair {
             deadline: 0,
         };
         Fair {
-            nodes: alloc::vec![Node::default(); slots],
-            entities: alloc::vec![idle; 2 * slots],
+            nodes: Table::new(Node::default(), slots),
+            entities: Table::new(idle, 2 * slots),
             links: TreeLinks::new(2 * slots),
             quantum,
             one_class: true,
@@ -492,7 +490,7 @@ impl Fair {
             let Entity { node, class, weight, busy, .. } = self.entities[at.index()];
             let weight = u64::from(weight.weight);
             let others = self.nodes[node.index()].bands[class as usize].weight;
-            share = share * weight / if busy { others } else { others + weight };
+            share = share * weight / if busy { others } else { others + weight }.max(1);
             at = child(node);
         }
         share
@@ -507,7 +505,7 @@ impl Fair {
             let Entity { node, class, weight, busy, .. } = self.entities[at.index()];
             let weight = u64::from(weight.weight);
             let others = self.nodes[node.index()].bands[class as usize].weight;
-            share = share * weight / if busy { others } else { others + weight };
+            share = share * weight / if busy { others } else { others + weight }.max(1);
             if node == GroupId::ROOT {
                 return share;
             }
@@ -536,7 +534,7 @@ impl Fair {
         let debt = u128::from(start.saturating_sub(now)) * u128::from(old.weight);
         let mut entity = self.entities[id.index()];
         change(&mut entity);
-        let debt = u64::try_from(debt / u128::from(entity.weight.weight)).unwrap_or(u64::MAX);
+        let debt = u64::try_from(debt / u128::from(entity.weight.weight.max(1))).unwrap_or(u64::MAX);
         entity.rest = 0;
         if !busy {
             entity.start = now.saturating_add(debt);

@@ -18,11 +18,9 @@
 //! A bill is kept on the group's account until the turn that goes on is over, or until it is decided whose the next one is:
 //! the tree ([`super::fair`]) is told then, once, at every level.
 
-use alloc::vec::Vec;
-
 use super::GroupId;
 use super::charge::{Bill, Charge, Speed};
-use crate::collections::{Id, List, ListLinks};
+use crate::collections::{Id, List, ListLinks, Table};
 
 /// What a group has with the core now, and owes: all that a request touches of its group on its way, in one cache line.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +77,7 @@ pub struct Totals {
 /// The accounts of all groups.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    accounts: Vec<Account>,
+    accounts: Table<Account>,
     /// Over all groups.
     pub(super) queued: u32,
     pub(super) in_flight: u32,
@@ -95,7 +93,7 @@ pub(crate) struct Ledger {
 impl Ledger {
     pub(super) fn new(slots: usize) -> Ledger {
         Ledger {
-            accounts: alloc::vec![Account::NEW; slots],
+            accounts: Table::new(Account::NEW, slots),
             queued: 0,
             in_flight: 0,
             counted_ns: 0,

@@ -30,10 +30,9 @@ pub(crate) use turns::{Decision, Turns};
 pub use waits::WaitToken;
 pub(crate) use waits::Waits;
 
-use alloc::vec::Vec;
 use core::ops::Index;
 
-use crate::collections::Id;
+use crate::collections::{Id, Stack, Table};
 use crate::context::IoClass;
 use crate::request::Request;
 use crate::tunable::SetError;
@@ -158,8 +157,8 @@ impl Group {
 /// The groups of one queue. Slot 0 is the root.
 #[derive(Debug)]
 pub struct Groups {
-    slots: Vec<Group>,
-    free: Vec<GroupId>,
+    slots: Table<Group>,
+    free: Stack<GroupId>,
     /// Slots by subtree.
     places: Places,
     fair: Fair,
@@ -174,12 +173,12 @@ impl Groups {
     /// (`places.rs`). The only allocation it ever makes.
     pub fn new(capacity: usize) -> Groups {
         let size = Groups::slots_for(capacity);
-        let mut slots = alloc::vec![Group::FREE; size];
+        let mut slots = Table::new(Group::FREE, size);
         (slots[0].used, slots[0].new) = (true, false);
         let settings = Settings::DEFAULT;
         let mut fair = Fair::new(size, settings.quantum());
         fair.enter(GroupId::ROOT, GroupId::ROOT, &GroupParams::default());
-        let free = (1..size).rev().map(GroupId::from_index).collect();
+        let free = Stack::full(GroupId::ROOT, (1..size).rev().map(GroupId::from_index));
         let ledger = Ledger::new(size);
         let places = Places::new(size, capacity, capacity);
         Groups { slots, free, places, fair, settings, ledger, in_use: false }

@@ -7,10 +7,8 @@
 //! what the table was built for and is refused; whoever comes later, beside it or beside any group above it, still finds room.
 //! The root's own are bounded by nothing but the table.
 
-use alloc::vec::Vec;
-
 use super::{DEPTH_MAX, GroupId, Groups};
-use crate::collections::Id;
+use crate::collections::{Id, Table};
 
 /// What somebody who waits for a place may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +27,7 @@ pub(crate) struct Places {
     first_come: u32,
     capacity: u32,
     /// By group: it and all below it.
-    held: Vec<u32>,
+    held: Table<u32>,
 }
 
 impl Places {
@@ -39,7 +37,7 @@ impl Places {
         Places {
             first_come: number(first_come),
             capacity: number(first_come).saturating_add(number(reserve)),
-            held: alloc::vec![0; slots],
+            held: Table::new(0, slots),
         }
     }
 
@@ -62,7 +60,7 @@ impl Places {
             *place = at;
             levels += 1;
         }
-        for at in way[..levels].iter().rev().skip(1) {
+        for at in way.iter().take(levels).rev().skip(1) {
             let own = self.held(*at);
             let most = (u64::from(left + own) * 3 / 4) as u32;
             if own > 0 && own >= most {

@@ -13,10 +13,8 @@
 //!
 //! Source: the IO controller's version 10 (24 September 2009) as described in `docs/sources.md`.
 
-use alloc::vec::Vec;
-
 use super::{GroupId, Groups};
-use crate::collections::Id;
+use crate::collections::{Id, Table};
 use crate::elevator::think::ThinkTime;
 
 /// What the device should do.
@@ -54,7 +52,7 @@ pub(crate) struct Turns {
     /// A group without requests that keeps its place for the time it is worth waiting for.
     reserved: Option<GroupId>,
     /// How long each group thinks between an answer and its next request.
-    think: Vec<ThinkTime>,
+    think: Table<ThinkTime>,
     /// Whose turn ended, until somebody asks.
     ended: Option<GroupId>,
 }
@@ -62,7 +60,7 @@ pub(crate) struct Turns {
 impl Turns {
     /// For `slots` groups, the root included.
     pub(crate) fn new(slots: usize) -> Turns {
-        Turns { turn: None, reserved: None, ended: None, think: alloc::vec![ThinkTime::NONE; slots] }
+        Turns { turn: None, reserved: None, ended: None, think: Table::new(ThinkTime::NONE, slots) }
     }
 
     /// A new group in this slot.

@@ -9,10 +9,8 @@
 //! [`LOOKED_AT`] waiters are looked at for a request, which also makes an end of circles. A wait ends with
 //! [`Waits::end`], or with either context.
 
-use alloc::vec::Vec;
-
 use super::{GroupId, Groups};
-use crate::collections::{Id, List, ListLinks};
+use crate::collections::{Id, List, ListLinks, Table};
 use crate::context::{ContextId, Contexts};
 
 /// Waiters looked at for one request, the indirect ones included.
@@ -40,7 +38,7 @@ struct Seat {
 /// All waits of a queue.
 #[derive(Debug)]
 pub(crate) struct Waits {
-    seats: Vec<Seat>,
+    seats: Table<Seat>,
     links: ListLinks<ContextId>,
     count: usize,
 }
@@ -49,7 +47,7 @@ impl Waits {
     /// For so many context slots.
     pub(crate) fn new(contexts: usize) -> Waits {
         let seat = Seat { whom: None, serial: 0, waiters: List::new(), epoch: 0 };
-        Waits { seats: alloc::vec![seat; contexts], links: ListLinks::new(contexts), count: 0 }
+        Waits { seats: Table::new(seat, contexts), links: ListLinks::new(contexts), count: 0 }
     }
 
     /// Does anybody wait?
@@ -113,14 +111,14 @@ impl Waits {
         let mut best = own;
         let mut line = [context; LOOKED_AT + 1];
         let (mut asked, mut known) = (0, 1);
-        while asked < known {
-            let seat = &self.seats[line[asked].index()];
-            let whom = &contexts[line[asked]];
+        while let Some(at) = line.get(asked).copied().filter(|_| asked < known) {
+            let seat = &self.seats[at.index()];
+            let whom = &contexts[at];
             let current = seat.epoch == whom.epoch && whom.alive;
             asked += 1;
             let mut waiter = seat.waiters.front().filter(|_| current);
-            while let Some(from) = waiter.filter(|_| known < line.len()) {
-                line[known] = from;
+            while let (Some(from), Some(place)) = (waiter, line.get_mut(known)) {
+                *place = from;
                 known += 1;
                 let group = groups.known(contexts[from].group);
                 if groups.is_more_entitled(group, best) {

@@ -1,7 +1,6 @@
 //! Which bios a request carries: chains through a pool of nodes.
 
-use alloc::vec::Vec;
-
+use crate::collections::Table;
 use crate::request::QueueData;
 
 const NIL: u32 = u32::MAX;
@@ -15,14 +14,18 @@ struct Node {
 /// The bio nodes of one queue; a request's chain is in ascending order of sectors.
 #[derive(Debug)]
 pub(super) struct Bios {
-    nodes: Vec<Node>,
+    nodes: Table<Node>,
     free: u32,
 }
 
 impl Bios {
     pub(super) fn new(capacity: usize) -> Bios {
-        let node = |i| Node { cookie: 0, next: if i + 1 < capacity { i as u32 + 1 } else { NIL } };
-        Bios { nodes: (0..capacity).map(node).collect(), free: if capacity > 0 { 0 } else { NIL } }
+        let mut nodes = Table::new(Node { cookie: 0, next: NIL }, capacity);
+        let mut free = NIL;
+        for (index, node) in nodes.iter_mut().enumerate().rev() {
+            node.next = core::mem::replace(&mut free, index as u32);
+        }
+        Bios { nodes, free }
     }
 
     /// A node for `cookie`, on no chain yet.

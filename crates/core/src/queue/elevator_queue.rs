@@ -3,10 +3,8 @@
 
 mod merging_host;
 
-use alloc::vec::Vec;
-
 use super::DispatchList;
-use crate::collections::{Id, List, ListLinks};
+use crate::collections::{Id, List, ListLinks, Table};
 use crate::context::{ContextId, Contexts, ContextsMut, IoPrio};
 use crate::elevator::{AnyElevator, DeviceState, Dispatch, Elevator, Env, Grouping, Growth, MayQueue};
 use crate::group::{GroupError, GroupId, Groups, Places, Rounds, Turns, WaitToken, Waits};
@@ -22,7 +20,7 @@ pub struct ElevatorQueue {
     pub(super) groups: Groups,
     list: DispatchList,
     /// By group: requests that go before all others of their group, around the elevator, when it is their group's turn.
-    pub(super) heads: Vec<List<RequestId>>,
+    pub(super) heads: Table<List<RequestId>>,
     pub(super) elevator: AnyElevator,
     /// [`Elevator::watches_device`] and [`Elevator::grouping`]: kept here because asking costs as much as it saves.
     watches_device: bool,
@@ -58,7 +56,7 @@ impl ElevatorQueue {
             contexts_max,
             groups: Groups::new(0),
             list: DispatchList::new(requests_max),
-            heads: Vec::new(),
+            heads: Table::new(List::new(), 0),
             watches_device: elevator.watches_device(),
             grouping: elevator.grouping(),
             grouped: false,
@@ -82,7 +80,7 @@ impl ElevatorQueue {
         self.waits = Waits::new(self.contexts.slots());
         self.turns = Turns::new(slots);
         if slots > 1 {
-            self.heads = alloc::vec![List::new(); slots];
+            self.heads = Table::new(List::new(), slots);
         }
         self
     }
@@ -699,7 +697,7 @@ impl ElevatorQueue {
 
     // ---- merging ----
 
-    pub(super) fn list_and_heads(&mut self) -> (&mut DispatchList, &mut Vec<List<RequestId>>) {
+    pub(super) fn list_and_heads(&mut self) -> (&mut DispatchList, &mut Table<List<RequestId>>) {
         (&mut self.list, &mut self.heads)
     }
 

@@ -15,11 +15,9 @@
 //!
 //! Source: the IO controller's version 9 (20/23, per-group request descriptors), as described in `docs/sources.md`.
 
-use alloc::vec::Vec;
-
 use super::admission::Refused;
 use super::era::pools::{Pool, relieved};
-use crate::collections::{Id, List, ListLinks};
+use crate::collections::{Id, List, ListLinks, Table};
 use crate::group::{Claim, GroupId};
 
 /// Groups that are asked at a time for one that may have a slot; the next time others are.
@@ -39,7 +37,7 @@ pub(super) struct Share {
 /// The slots of all groups.
 #[derive(Debug)]
 pub(super) struct GroupSlots {
-    shares: Vec<Share>,
+    shares: Table<Share>,
     /// Groups with somebody outside, next one first; by class.
     queues: [List<GroupId>; 2],
     queue_links: [ListLinks<GroupId>; 2],
@@ -52,7 +50,7 @@ impl GroupSlots {
     /// For `slots` groups, the root included.
     pub(super) fn new(slots: usize) -> GroupSlots {
         GroupSlots {
-            shares: alloc::vec![Share::default(); slots],
+            shares: Table::new(Share::default(), slots),
             queues: [List::new(); 2],
             queue_links: [ListLinks::new(slots), ListLinks::new(slots)],
             awake: List::new(),

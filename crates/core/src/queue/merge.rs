@@ -3,10 +3,8 @@
 //! Source: Linux 2.6.33 `block/elevator.c` (`elv_merge`), `block/blk-merge.c`; commits ac9fafa1243 and 488991e28e5 for
 //! `nomerges`.
 
-use alloc::vec::Vec;
-
 use super::RequestQueue;
-use crate::collections::{Id, List, ListLinks};
+use crate::collections::{Id, List, ListLinks, Table};
 use crate::elevator::Growth;
 use crate::request::{Bio, Flags, Op, Request, RequestId, RequestState, Requests};
 
@@ -70,10 +68,10 @@ impl MergeLimits {
 /// Requests with the elevator by their end sector, to find the one a bio continues.
 #[derive(Debug)]
 pub(super) struct EndHash {
-    chains: Vec<List<RequestId>>,
+    chains: Table<List<RequestId>>,
     links: ListLinks<RequestId>,
     /// The chain each request is on; `NONE` when on none.
-    chain_of: Vec<u32>,
+    chain_of: Table<u32>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -83,9 +81,9 @@ impl EndHash {
         // The kernel has 64 chains for 2 x 128 requests; keep that density.
         let chains = (requests / 4).next_power_of_two().max(64);
         EndHash {
-            chains: alloc::vec![List::new(); chains],
+            chains: Table::new(List::new(), chains),
             links: ListLinks::new(requests),
-            chain_of: alloc::vec![NONE; requests],
+            chain_of: Table::new(NONE, requests),
         }
     }
 

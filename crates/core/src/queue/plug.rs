@@ -5,10 +5,8 @@
 //!
 //! Source: Linux 6.12 `block/blk-mq.c`.
 
-use alloc::vec::Vec;
-
 use super::RequestQueue;
-use crate::collections::{Id, List, ListLinks};
+use crate::collections::{Id, List, ListLinks, Table};
 use crate::context::ContextId;
 use crate::request::RequestId;
 
@@ -44,7 +42,7 @@ const TASK_PLUG_SECTORS: u32 = 256;
 /// The tasks' plugs.
 #[derive(Debug)]
 pub(super) struct TaskPlugs {
-    plugs: Vec<TaskPlug>,
+    plugs: Table<TaskPlug>,
     links: ListLinks<RequestId>,
 }
 
@@ -59,7 +57,7 @@ impl TaskPlugs {
     pub(super) fn new(plugging: Plugging, contexts: usize, requests: usize) -> TaskPlugs {
         let on = plugging == Plugging::Task;
         TaskPlugs {
-            plugs: alloc::vec![TaskPlug::default(); if on { contexts } else { 0 }],
+            plugs: Table::new(TaskPlug::default(), if on { contexts } else { 0 }),
             links: ListLinks::new(if on { requests } else { 0 }),
         }
     }

@@ -22,10 +22,9 @@
 //! * *Memory*: marks have their places in the tree by the element's number. There is room for as many marks as
 //!   elements, and a queue has nothing but its head.
 
-use alloc::vec::Vec;
 use core::mem::replace;
 
-use super::{Id, Tree, TreeLinks};
+use super::{Id, Table, Tree, TreeLinks};
 
 /// No element. The place of this number holds one all the same, of sector 0, so that walks to lower sectors end there.
 const NIL: u32 = 0;
@@ -40,7 +39,7 @@ const RUN_MAX: u32 = 48;
 #[derive(Debug, Clone)]
 pub struct SortedFifoLinks<I> {
     /// Element `i` is node `i + 1`.
-    nodes: Vec<Node>,
+    nodes: Table<Node>,
     marks: TreeLinks<I, u64>,
 }
 
@@ -99,7 +98,7 @@ impl<I: Id> SortedFifoLinks<I> {
     /// Places for elements `0..capacity`.
     pub fn new(capacity: usize) -> SortedFifoLinks<I> {
         let node = Node { sector: 0, deadline: 0, below: NIL, above: NIL, older: NIL, newer: ABSENT, run: 0 };
-        SortedFifoLinks { nodes: alloc::vec![node; capacity + 1], marks: TreeLinks::new(capacity) }
+        SortedFifoLinks { nodes: Table::new(node, capacity + 1), marks: TreeLinks::new(capacity) }
     }
 
     /// Is `id` in a queue?

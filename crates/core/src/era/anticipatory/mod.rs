@@ -56,10 +56,9 @@ mod clock;
 mod history;
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use crate::collections::{Id, SortedFifo, SortedFifoLinks};
+use crate::collections::{Id, SortedFifo, SortedFifoLinks, Table};
 use crate::context::ContextId;
 use crate::elevator::{
     AnyElevator, Config, Descriptor, Dispatch, Env, Growth, MayQueue, PerGroup, Placement, Policy,
@@ -145,7 +144,7 @@ impl Class {
 }
 
 /// The requests of one class in both orders.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct ClassQueue {
     requests: SortedFifo<RequestId>,
     /// The cheapest to reach from `position`, as far as that was worked out: growing at the front does not change it.
@@ -184,6 +183,7 @@ struct Settings {
 }
 
 /// One queue, with its batch and its wait.
+#[derive(Clone)]
 pub struct Queue {
     classes: [ClassQueue; 2],
     /// Dispatched and not done, those on the dispatch list included.
@@ -217,10 +217,10 @@ const DEPARTED: usize = usize::MAX;
 /// anticipatory: the rules, the links of all trees and lists, and what is known of tasks.
 pub struct Anticipatory {
     /// Where each request is filed; `None`: not here.
-    classes: Vec<Option<Class>>,
+    classes: Table<Option<Class>>,
     links: SortedFifoLinks<RequestId>,
     /// By context.
-    tasks: Vec<Task>,
+    tasks: Table<Task>,
     newcomers: Newcomers,
 
     // Settings.
@@ -238,9 +238,9 @@ impl Anticipatory {
         let clock = Clock::new(config.tick_ns);
         let jiffies = |count: u64| count * clock.jiffy_ns();
         let mut anticipatory = Anticipatory {
-            classes: alloc::vec![None; config.requests_max],
+            classes: Table::new(None, config.requests_max),
             links: SortedFifoLinks::new(config.requests_max),
-            tasks: alloc::vec![Task::new(0, true); config.contexts_max],
+            tasks: Table::new(Task::new(0, true), config.contexts_max),
             newcomers: Newcomers::default(),
             settings: Settings {
                 read_expire_ns: jiffies(clock.hz_over(8)),
@@ -630,7 +630,7 @@ impl Queue {
 }
 
 /// The task of this index, for a queue whose awaited task may have left its slot to another.
-fn known<'a>(departed: &'a mut Task, tasks: &'a mut [Task], index: usize) -> &'a mut Task {
+fn known<'a>(departed: &'a mut Task, tasks: &'a mut Table<Task>, index: usize) -> &'a mut Task {
     if index == DEPARTED { departed } else { &mut tasks[index] }
 }
 

@@ -32,7 +32,7 @@ impl Cfq {
 
     /// The queue of `id`'s level whose next request is nearest to the head, if it is close.
     fn nearest(&self, requests: &Requests, id: QueueId) -> Option<QueueId> {
-        let tree = &self.group_of(id).positions[usize::from(self.queue(id).level)];
+        let tree = &self.group_of(id).positions[usize::from(self.queue(id).level & 7)];
         let ahead = tree.lower_bound(&self.places, self.head);
         let behind = match ahead {
             // Nothing can be nearer than right here.
@@ -173,7 +173,7 @@ impl Cfq {
     fn move_position(&mut self, id: QueueId, level: u8, sector: u64) {
         self.leave_position(id);
         let group = self.queue(id).group;
-        let tree = &mut self.groups[group.index()].positions[usize::from(level)];
+        let tree = &mut self.groups[group.index()].positions[usize::from(level & 7)];
         if tree.insert_unique(&mut self.places, id, sector).is_ok() {
             self.queue_mut(id).position = level;
         }

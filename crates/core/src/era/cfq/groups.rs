@@ -121,7 +121,7 @@ impl Cfq {
         } else {
             lasted.min(spent.allocated)
         };
-        env.rounds.turn_over(queue.group, queue.home, time.saturating_mul(self.units.unit_ns), env.now);
+        env.rounds.turn_over(queue.group, queue.home, time.saturating_mul(self.units.unit_ns.get()), env.now);
     }
 
     /// The longest slice of a queue whose group shares the device with others: a part of a round by weight, as under every
@@ -143,7 +143,7 @@ impl Cfq {
         }
         let left =
             if queue.slice_new { self.longest_turn(env, id) } else { queue.slice_end.saturating_sub(now) };
-        env.rounds.is_sold_out(queue.group, left.saturating_mul(self.units.unit_ns))
+        env.rounds.is_sold_out(queue.group, left.saturating_mul(self.units.unit_ns.get()))
     }
 
     /// A request of another queue is done: until now the device may have been busy with that.
@@ -246,7 +246,9 @@ impl Cfq {
         };
         (queue.home, queue.group, queue.shared) = (group, group, index as u8);
         *self.queue_mut(id) = queue;
-        self.groups[group.index()].shared[index] = Some(id);
+        if let Some(place) = self.groups[group.index()].shared.get_mut(index) {
+            *place = Some(id);
+        }
         id
     }
 
@@ -255,7 +257,9 @@ impl Cfq {
         let queue = self.queue(id);
         let (home, index) = (queue.home, usize::from(queue.shared));
         debug_assert!(queue.shared != NOWHERE);
-        self.groups[home.index()].shared[index] = None;
+        if let Some(place) = self.groups[home.index()].shared.get_mut(index) {
+            *place = None;
+        }
     }
 
     // In whose round.

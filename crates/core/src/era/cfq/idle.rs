@@ -48,7 +48,7 @@ impl SeekMean {
         let jump = jump.min(4 * self.mean + slack).min(JUMP_MAX);
         self.samples = (7 * self.samples + 256) / 8;
         self.total = (7 * self.total + 256 * jump) / 8;
-        self.mean = (self.total + u64::from(self.samples / 2)) / u64::from(self.samples);
+        self.mean = (self.total + u64::from(self.samples / 2)) / u64::from(self.samples.max(1));
         self.last_end = request.end();
     }
 
@@ -228,7 +228,7 @@ impl Cfq {
             }
         }
         self.queue_mut(id).waiting = true;
-        self.timer_ns = (now + wait) * self.units.unit_ns;
+        self.timer_ns = (now + wait) * self.units.unit_ns.get();
     }
 
     /// With groups: is the awaited task known to think longer than it is worth waiting for? Other groups would lose by the wait

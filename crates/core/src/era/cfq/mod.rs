@@ -82,9 +82,9 @@ mod workload;
 mod yielding;
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
+use core::num::NonZeroU64;
 
-use crate::collections::{Id, SortedFifoLinks, TreeLinks};
+use crate::collections::{Id, SortedFifoLinks, Stack, Table, TreeLinks};
 use crate::context::{ContextId, IoClass};
 use crate::elevator::{
     AnyElevator, Config, Descriptor, Dispatch, Elevator, Env, Grouping, Growth, MayQueue, first_occupied,
@@ -146,7 +146,7 @@ struct Derived {
 /// Time in units of a jiffy, or of a nanosecond where it is exact.
 #[derive(Clone, Copy)]
 struct Units {
-    unit_ns: u64,
+    unit_ns: NonZeroU64,
     tick: u64,
     /// The unit that began last, and when it did.
     unit: u64,
@@ -155,16 +155,16 @@ struct Units {
 
 impl Units {
     fn new(tick_ns: u64) -> Units {
-        let (unit_ns, tick) = if tick_ns == 0 { (1, crate::MS) } else { (tick_ns, 1) };
+        let (unit_ns, tick) = NonZeroU64::new(tick_ns).map_or((NonZeroU64::MIN, crate::MS), |tick| (tick, 1));
         Units { unit_ns, tick, unit: 0, began_ns: 0 }
     }
 
     /// The unit it is at `now`.
     #[inline]
     fn advance(&mut self, now: u64) -> u64 {
-        if now.wrapping_sub(self.began_ns) >= self.unit_ns {
+        if now.wrapping_sub(self.began_ns) >= self.unit_ns.get() {
             self.unit = now / self.unit_ns;
-            self.began_ns = self.unit * self.unit_ns;
+            self.began_ns = self.unit * self.unit_ns.get();
         }
         self.unit
     }
@@ -172,12 +172,12 @@ impl Units {
     /// The unit it was at `ns`, most often the present one: then there is nothing to divide.
     #[inline]
     fn at(&self, ns: u64) -> u64 {
-        if ns.wrapping_sub(self.began_ns) < self.unit_ns { self.unit } else { ns / self.unit_ns }
+        if ns.wrapping_sub(self.began_ns) < self.unit_ns.get() { self.unit } else { ns / self.unit_ns }
     }
 
     /// A duration of at least `ns`.
     fn round_up(self, ns: u64) -> u64 {
-        ns.div_ceil(self.unit_ns)
+        ns / self.unit_ns + u64::from(ns % self.unit_ns != 0)
     }
 }
 
@@ -229,12 +229,12 @@ pub struct Cfq {
     noidle_tree: NoIdleTree,
 
     // Everything of one kind in one array, and the links of each kind of list and tree.
-    queues: Vec<Queue>,
-    free: Vec<QueueId>,
-    contexts: Vec<ContextState>,
-    held: Vec<Held>,
+    queues: Table<Queue>,
+    free: Stack<QueueId>,
+    contexts: Table<ContextState>,
+    held: Table<Held>,
     links: SortedFifoLinks<RequestId>,
-    groups: Vec<GroupState>,
+    groups: Table<GroupState>,
     turns: TreeLinks<QueueId, i64>,
     places: TreeLinks<QueueId, u64>,
     /// Where draining goes on.
@@ -285,14 +285,14 @@ impl Cfq {
             head: 0,
             depth: DepthProbe::new(profile.depth),
             last_delayed_sync: None,
-            groups: alloc::vec![GroupState::NEW; config.groups_max.max(1)],
+            groups: Table::new(GroupState::NEW, config.groups_max.max(1)),
             noidle_tree: NoIdleTree::NEW,
             turns: TreeLinks::new(queues.len()),
             places: TreeLinks::new(queues.len()),
             queues,
             free,
-            contexts: alloc::vec![ContextState::UNKNOWN; contexts],
-            held: alloc::vec![Held { owner: QueueId::OVERFLOW, queued: false }; config.requests_max],
+            contexts: Table::new(ContextState::UNKNOWN, contexts),
+            held: Table::new(Held { owner: QueueId::OVERFLOW, queued: false }, config.requests_max),
             links: SortedFifoLinks::new(config.requests_max),
             drained: 0,
         }
@@ -419,7 +419,7 @@ impl Cfq {
             return u64::MAX;
         }
         let since = self.last_delayed_sync.map_or(0, |last| (now as i64).saturating_sub(last).max(0) as u64);
-        let depth = since / self.derived.slice_base[1];
+        let depth = since / self.derived.slice_base[1].max(1);
         if depth == 0 && dispatched == 0 { 1 } else { depth }
     }
 

@@ -1,13 +1,11 @@
 //! Queues: which one a request belongs to, its turn in the round (slices, keys, residuals), and its life.
 
-use alloc::vec::Vec;
-
 use super::choose::prefer;
 use super::coop::CHAIN_MAX;
 use super::groups::STRANGERS;
 use super::idle::SeekMean;
 use super::{Cfq, Cooperators, NEVER, Spent, Trees, Units};
-use crate::collections::{Id, SortedFifo, Tree};
+use crate::collections::{Id, SortedFifo, Stack, Table, Tree};
 use crate::context::{ContextId, Contexts, IoClass, IoPrio};
 use crate::elevator::think::ThinkTime;
 use crate::elevator::{Env, Placement};
@@ -257,13 +255,14 @@ const CLASS_SPAN: i64 = 1 << 61;
 const TIME_MAX: i64 = (1 << 60) - 1;
 
 /// All queues: sync ones (and what groups share, as it comes and goes) first (the overflow one at 0), async ones last. Also the stack of free sync ones.
-pub(super) fn queues(sync: usize) -> (Vec<Queue>, Vec<QueueId>) {
-    let mut queues = alloc::vec![Queue::FREE; sync];
+pub(super) fn queues(sync: usize) -> (Table<Queue>, Stack<QueueId>) {
+    let mut queues = Table::new(Queue::FREE, sync + ASYNC_QUEUES);
     queues[0] = Queue::new_sync();
-    queues.extend((0..8).map(|level| Queue::new_async(IoPrio::RealTime(level))));
-    queues.extend((0..8).map(|level| Queue::new_async(IoPrio::BestEffort(level))));
-    queues.push(Queue::new_async(IoPrio::Idle));
-    (queues, (1..sync).rev().map(QueueId::from_index).collect())
+    let levels = (0..8).map(IoPrio::RealTime).chain((0..8).map(IoPrio::BestEffort));
+    for (queue, ioprio) in queues.iter_mut().skip(sync).zip(levels.chain([IoPrio::Idle])) {
+        *queue = Queue::new_async(ioprio);
+    }
+    (queues, Stack::full(QueueId::OVERFLOW, (1..sync).rev().map(QueueId::from_index)))
 }
 
 impl Cfq {
@@ -620,7 +619,7 @@ impl Cfq {
     fn slice_offset(&self, id: QueueId) -> i64 {
         let queue = self.queue(id);
         let longest = self.derived.slice[1][0] as i64;
-        let own = self.derived.slice[usize::from(queue.sync)][usize::from(queue.level)] as i64;
+        let own = self.derived.slice[usize::from(queue.sync)][usize::from(queue.level & 7)] as i64;
         (i64::from(self.group_of(id).busy) - 1).saturating_mul(longest - own)
     }
 
@@ -717,7 +716,7 @@ impl Cfq {
     /// The slice of the active queue begins: its first request completed.
     pub(super) fn begin_slice(&mut self, env: &Env<'_>, id: QueueId, now: u64) {
         let queue = self.queue(id);
-        let full = self.derived.slice[usize::from(queue.sync)][usize::from(queue.level)];
+        let full = self.derived.slice[usize::from(queue.sync)][usize::from(queue.level & 7)];
         let slice = match self.profile.trees {
             Trees::Single => full,
             Trees::Workloads => self.adapted_slice(env, id, full),

@@ -102,7 +102,7 @@ impl Cfq {
         }
         let group = &mut self.groups[group.index()];
         group.workload = workload;
-        group.trees[3 * class_index(class) + workload.kind as usize].first()
+        group.trees.get(3 * class_index(class) + workload.kind as usize)?.first()
     }
 
     /// The kind whose first queue is due first.
@@ -129,7 +129,7 @@ impl Cfq {
             let async_busy = self.tree_len(group, IoClass::RealTime, Kind::Async)
                 + self.tree_len(group, IoClass::BestEffort, Kind::Async);
             let of_all = self.derived.target_latency * async_busy / u64::from(self.busy).max(1);
-            share.min(of_all).saturating_mul(self.derived.slice_base[0]) / self.derived.slice_base[1]
+            share.min(of_all).saturating_mul(self.derived.slice_base[0]) / self.derived.slice_base[1].max(1)
         } else {
             share.max(2 * self.derived.slice_idle)
         };
@@ -149,13 +149,13 @@ impl Cfq {
         let average = &mut self.groups[group.index()].workload.average[class_index(class)];
         let (low, high) = ((*average).min(busy), (*average).max(busy));
         *average = (3 * high + low + 2) / 4;
-        let base = self.derived.slice_base[1];
+        let base = self.derived.slice_base[1].max(1);
         let round = base.saturating_mul(u64::from(*average));
         if round <= target {
             return full;
         }
         // Saturating: only settings of many days get there, where the exact length does not matter.
         let least = full.min((2 * self.derived.slice_idle).saturating_mul(full) / base);
-        (full.saturating_mul(target) / round).max(least)
+        (full.saturating_mul(target) / round.max(1)).max(least)
     }
 }

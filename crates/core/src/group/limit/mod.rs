@@ -44,10 +44,8 @@ mod side;
 #[cfg(test)]
 mod tests;
 
-use alloc::vec::Vec;
-
 use super::{GroupId, Groups};
-use crate::collections::{Id, List, ListLinks};
+use crate::collections::{Id, List, ListLinks, Table};
 use pace::Pace;
 use side::Side;
 
@@ -175,7 +173,7 @@ pub struct Limiter<T> {
 #[derive(Debug)]
 struct Waiters<T> {
     /// The token and how large its bio is, bytes.
-    tokens: Vec<Option<(T, u64)>>,
+    tokens: Table<Option<(T, u64)>>,
     links: ListLinks<WaiterId>,
     free: List<WaiterId>,
 }
@@ -340,7 +338,7 @@ impl<T: Copy> Limiter<T> {
             side.come_forward(groups, FORWARD_MAX, now);
         }
         let first = self.turn;
-        self.turn = 1 - first;
+        self.turn = 1 - (first & 1);
         Round { now, first, asked: None, refused: 0, again: false }
     }
 
@@ -348,7 +346,7 @@ impl<T: Copy> Limiter<T> {
     /// calls.
     pub fn next(&mut self, groups: &Groups, round: &mut Round) -> Option<T> {
         round.again = false;
-        for at in [round.first, 1 - round.first] {
+        for at in [round.first & 1, 1 - (round.first & 1)] {
             let side = &mut self.sides[at];
             round.again |= side.ring(groups, round.now);
             if let Some(group) = side.first() {
@@ -427,7 +425,7 @@ impl<T: Copy> Waiters<T> {
         let mut links = ListLinks::new(capacity);
         let mut free = List::new();
         (0..capacity).for_each(|slot| free.push_back(&mut links, WaiterId::from_index(slot)));
-        Waiters { tokens: alloc::vec![None; capacity], links, free }
+        Waiters { tokens: Table::new(None, capacity), links, free }
     }
 
     fn taken(&self) -> usize {

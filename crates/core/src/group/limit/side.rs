@@ -1,10 +1,9 @@
 //! The gates of one direction: who stands where, and whose turn it is. The tree they stand in is the table of groups itself.
 
-use alloc::vec::Vec;
-
+use super::super::DEPTH_MAX;
 use super::gate::{Entity, Gate, Own, Place, Vtime};
 use super::{RATE_MAX, Rates, WaiterId};
-use crate::collections::{Id, List, ListLinks, Tree, TreeLinks};
+use crate::collections::{Id, List, ListLinks, Stack, Table, Tree, TreeLinks};
 use crate::group::{GroupId, Groups};
 
 /// Limits that open in one step of a round: each may bring a whole way of gates in order.
@@ -13,7 +12,7 @@ const RINGS_MAX: usize = 2;
 /// All gates of one direction.
 #[derive(Debug)]
 pub(super) struct Side {
-    pub(super) gates: Vec<Gate>,
+    pub(super) gates: Table<Gate>,
     /// Gates with a limit, and bios that wait; 0: there is nothing to do here.
     pub(super) busy: u32,
     entities: TreeLinks<Entity, Vtime>,
@@ -27,13 +26,13 @@ pub(super) struct Side {
     back: List<GroupId>,
     back_links: ListLinks<GroupId>,
     /// The way of the bio that is billed: the gates from its group to the root, and the smallest rates from each up.
-    way: Vec<(GroupId, Rates)>,
+    way: Stack<(GroupId, Rates)>,
 }
 
 impl Side {
     pub(super) fn new(slots: usize) -> Side {
         Side {
-            gates: alloc::vec![Gate::NEW; slots],
+            gates: Table::new(Gate::NEW, slots),
             busy: 0,
             entities: TreeLinks::new(2 * slots),
             timers: Tree::new(),
@@ -42,8 +41,7 @@ impl Side {
             line_links: ListLinks::new(slots),
             back: List::new(),
             back_links: ListLinks::new(slots),
-            // No way is longer than there are groups.
-            way: Vec::with_capacity(slots),
+            way: Stack::new((GroupId::ROOT, Rates::NONE), DEPTH_MAX + 1),
         }
     }
 
@@ -165,10 +163,13 @@ impl Side {
     ) {
         self.find_way(groups, group);
         self.leave_own(group);
-        self.pay_turn(0, Entity::own(group), (bytes, groups[group].params().leaf_weight), waited);
+        if let Some(gate) = self.way.first().copied() {
+            self.pay_turn(gate, Entity::own(group), (bytes, groups[group].params().leaf_weight), waited);
+        }
         self.enter_own(group);
-        for at in 0..self.way.len() {
-            let (group, _) = self.way[at];
+        let mut at = 0;
+        while let Some((group, _)) = self.way.get(at).copied() {
+            at += 1;
             let gate = self.gate_mut(group);
             if waited {
                 gate.waiting -= 1;
@@ -176,11 +177,12 @@ impl Side {
             } else {
                 gate.charge(bytes, ios, now);
             }
-            let parent = self.way.get(at + 1).map(|(parent, _)| *parent);
+            let above = self.way.get(at).copied();
+            let parent = above.map(|(parent, _)| parent);
             self.leave(group, parent);
-            if parent.is_some() {
+            if let Some(gate) = above {
                 let weight = groups[group].params().weight;
-                self.pay_turn(at + 1, Entity::child(group), (bytes, weight), waited);
+                self.pay_turn(gate, Entity::child(group), (bytes, weight), waited);
             }
             self.enter(group, parent, now);
         }
@@ -189,7 +191,9 @@ impl Side {
     /// Fill in `way` for a bio of `group`.
     fn find_way(&mut self, groups: &Groups, group: GroupId) {
         self.way.clear();
-        self.way.extend(groups.path(group).map(|above| (above, self.gates[above.index()].rates())));
+        for above in groups.path(group) {
+            self.way.push((above, self.gates[above.index()].rates()));
+        }
         let mut scarce = Rates::NONE;
         for (_, rates) in self.way.iter_mut().rev() {
             scarce = scarce.scarcer(*rates);
@@ -197,9 +201,15 @@ impl Side {
         }
     }
 
-    /// `entity`, in no tree, pays at gate number `at` of the way for a bio of so many bytes, by its weight.
-    fn pay_turn(&mut self, at: usize, entity: Entity, (bytes, weight): (u64, u32), waited: bool) {
-        let (group, scarce) = self.way[at];
+    /// `entity`, in no tree, pays at a gate of the way, with the smallest rates from there up, for a bio of so many bytes, by its
+    /// weight.
+    fn pay_turn(
+        &mut self,
+        (group, scarce): (GroupId, Rates),
+        entity: Entity,
+        (bytes, weight): (u64, u32),
+        waited: bool,
+    ) {
         let gate = self.gate_mut(group);
         if !waited && gate.waiting == 0 {
             return;

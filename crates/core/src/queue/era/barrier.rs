@@ -9,9 +9,7 @@
 //!
 //! Source: Linux 2.6.33 `block/blk-barrier.c`.
 
-use alloc::vec::Vec;
-
-use crate::collections::{Id, List, ListLinks};
+use crate::collections::{Id, List, ListLinks, Table};
 use crate::elevator::Dispatch;
 use crate::group::GroupId;
 use crate::queue::ordering::{Ordering, Plan, Step};
@@ -33,7 +31,7 @@ pub(in crate::queue) struct Barrier {
 /// With groups: what waits for the barriers of each.
 #[derive(Debug)]
 pub(in crate::queue) struct Fences {
-    by_group: Vec<Fence>,
+    by_group: Table<Fence>,
     links: ListLinks<RequestId>,
     /// Groups with one.
     active: u32,
@@ -51,7 +49,7 @@ impl Fences {
     pub(in crate::queue) fn new(groups: usize, requests: usize) -> Fences {
         let on = groups > 1;
         Fences {
-            by_group: alloc::vec![Fence::default(); if on { groups } else { 0 }],
+            by_group: Table::new(Fence::default(), if on { groups } else { 0 }),
             links: ListLinks::new(if on { requests } else { 0 }),
             active: 0,
         }

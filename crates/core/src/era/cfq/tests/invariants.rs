@@ -75,7 +75,7 @@ impl Cfq {
     /// Every context's queue exists and counts it; a free queue is nobody's.
     fn check_owners(&self) {
         let mut users = vec![0; self.queues.len()];
-        for state in &self.contexts {
+        for state in self.contexts.iter() {
             // A context counts for its queue and for those that one is to be merged into.
             let mut at = state.queue;
             while let Some(id) = at {
@@ -87,7 +87,7 @@ impl Cfq {
         for (i, queue) in self.queues.iter().enumerate().filter(|(_, q)| q.sync) {
             assert_eq!(queue.users, users[i], "users of queue {i}");
         }
-        for id in &self.free {
+        for id in self.free.iter() {
             assert!(!self.queue(*id).taken && self.queue(*id).is_empty(), "{id:?} is free and in use");
         }
         // In use, being emptied, or free: none is lost.
