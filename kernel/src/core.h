@@ -68,7 +68,7 @@ struct fairlift_state {
 	u32 contexts;
 	u32 groups;
 	u32 record_lines;
-	u32 reserved;
+	u32 gave_up;
 	u64 record_lost;
 };
 
@@ -137,6 +137,9 @@ void fairlift_refund(struct fairlift_core *core, u32 group, bool write, u64 byte
 bool fairlift_takes_too_many(struct fairlift_core *core, u32 group, u32 tags);
 void fairlift_group_stats(struct fairlift_core *core, u32 group, struct fairlift_group_stats *stats);
 
+/* From now on first come, first served, without weights and limits. */
+void fairlift_give_up(struct fairlift_core *core);
+bool fairlift_has_given_up(struct fairlift_core *core);
 void fairlift_state(struct fairlift_core *core, struct fairlift_state *state);
 int fairlift_record_line(struct fairlift_core *core, u32 index, char *buffer, size_t size);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/kernel/debug/block/DISK/sched/: state (what the queue holds) and record
+ * /sys/kernel/debug/block/DISK/sched/: state (what the queue holds), record
  * (every call of the core with its answer, from the elevator's start; the
- * module parameter "record" says how many).
+ * module parameter "record" says how many) and give_up (whatever is written
+ * there: first come, first served from now on, as when the core finds itself
+ * broken; until an elevator is selected anew).
  */
 #include <linux/seq_file.h>
 
@@ -32,6 +34,7 @@ static int fl_state_show(void *data, struct seq_file *m)
 	seq_printf(m, "core: queued %u, held %llu, in flight %u async + %u sync, requests %u of %u, contexts %u, groups %u\n",
 		   state.queued, held, state.in_flight[0], state.in_flight[1], state.requests,
 		   fq->requests_max, state.contexts, state.groups);
+	seq_printf(m, "gave_up %u\n", state.gave_up);
 	seq_printf(m, "overflowed %llu\nvanished %llu\ngroups_in_parents %llu\njournal_waits %llu\nrecord_lost %llu\n",
 		   overflowed, vanished, in_parents, journal_waits, state.record_lost);
 	return 0;
@@ -77,8 +80,22 @@ static const struct seq_operations fl_record_ops = {
 	.show	= fl_record_show,
 };
 
+static ssize_t fl_give_up(void *data, const char __user *text, size_t length, loff_t *pos)
+{
+	struct fl_queue *fq = fl_queue_of(data);
+
+	spin_lock_irq(&fq->lock);
+	fairlift_give_up(fq->core);
+	WRITE_ONCE(fq->withheld, false);
+	fl_let_in(fq, ktime_get_ns());
+	spin_unlock_irq(&fq->lock);
+	blk_mq_run_hw_queues(fq->q, true);
+	return length;
+}
+
 const struct blk_mq_debugfs_attr fl_debugfs_attrs[] = {
 	{ "state", 0400, fl_state_show },
 	{ "record", 0400, .seq_ops = &fl_record_ops },
+	{ "give_up", 0200, .write = fl_give_up },
 	{},
 };

@@ -346,6 +346,9 @@ static struct request *fl_dispatch_request(struct blk_mq_hw_ctx *hctx)
 	spin_lock_irq(&fq->lock);
 	now = blk_time_get_ns();
 	rq = fl_next(fq, now);
+	/* Without its elevator it has no limits either. */
+	if (unlikely(fq->held) && fairlift_has_given_up(fq->core))
+		fl_let_in(fq, now);
 	if (rq) {
 		fl_forget_merge(q, rq);
 		fl_set_place(rq, FL_ISSUED);

@@ -10,6 +10,7 @@
 void *fairlift_shim_alloc(size_t bytes, size_t align);
 void fairlift_shim_free(void *memory);
 void __noreturn fairlift_shim_panic(const char *message);
+void fairlift_shim_gave_up(void);
 
 /*
  * The library cannot handle a failed allocation. So all that a queue needs is
@@ -52,6 +53,11 @@ void fairlift_shim_free(void *memory)
 void fairlift_shim_panic(const char *message)
 {
 	panic("fairlift: %s", message);
+}
+
+void fairlift_shim_gave_up(void)
+{
+	pr_warn_once("fairlift: a queue's order is broken, which is a fault of fairlift: first come, first served without weights and limits until an elevator is selected anew\n");
 }
 
 /* A core in bytes of memory; NULL if these are not to be had. */

@@ -562,6 +562,26 @@ pub unsafe extern "C" fn fairlift_yields(queue: *mut Host) -> bool {
     unsafe { host(queue) }.yields()
 }
 
+/// [`Host::give_up`]. Who stands in a line may go: [`fairlift_let_in`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_give_up(queue: *mut Host) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.give_up();
+}
+
+/// [`Host::has_given_up`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_has_given_up(queue: *mut Host) -> bool {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.has_given_up()
+}
+
 /// `struct fairlift_state`: what a queue holds.
 #[repr(C)]
 pub struct CState {
@@ -577,8 +597,8 @@ pub struct CState {
     pub groups: u32,
     /// Lines of the record, its header included; 0 when it is off.
     pub record_lines: u32,
-    /// Zero: C's structure has a multiple of 8 bytes.
-    pub reserved: u32,
+    /// Is it first come, first served ([`Host::give_up`])?
+    pub gave_up: u32,
     /// Calls after the record was full.
     pub record_lost: u64,
 }
@@ -598,7 +618,7 @@ pub unsafe extern "C" fn fairlift_state(queue: *mut Host, state: *mut CState) {
         requests: host.taken() as u32,
         contexts: host.contexts() as u32,
         groups: host.groups() as u32,
-        reserved: 0,
+        gave_up: host.has_given_up().into(),
         record_lines: if recorder.is_on() { recorder.entries().len() as u32 + 1 } else { 0 },
         record_lost: recorder.lost(),
     };

@@ -1,6 +1,6 @@
 //! One queue of the core as the module uses it.
 
-use fairlift_core::collections::{Id, Table};
+use fairlift_core::collections::{Id, Table, strays};
 use fairlift_core::context::IoClass;
 use fairlift_core::elevator::{self, Config, Growth};
 use fairlift_core::group::{self, DEPTH_MAX, GroupStats, WEIGHT_DEFAULT, WEIGHT_RANGE};
@@ -9,6 +9,7 @@ use fairlift_core::request::{RequestState, request};
 use fairlift_core::tunable::{SetError, Tunable, Unit};
 use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, Op, RequestId};
 
+use crate::first_come::FirstCome;
 use crate::limits::Lines;
 use crate::record::{Answer, Call, Recorder};
 
@@ -63,6 +64,10 @@ pub struct Host {
     setup: Setup,
     /// The core's time never goes back.
     now: u64,
+    /// Looks beyond a table's end before the present call.
+    strays: u32,
+    /// In place of the queue, once that was found broken.
+    pub(crate) first_come: Option<FirstCome>,
 }
 
 /// A request's slot, as the module remembers it.
@@ -99,7 +104,9 @@ impl Host {
         let recorder = Recorder::new(setup.records_max as usize);
         let lines = Lines::new(queue.groups());
         let taken_below = Table::new(0, queue.groups().slots());
-        let mut host = Host { queue, lines, taken_below, tunables, recorder, setup, now: 0 };
+        let (strays, first_come) = (strays(), None);
+        let mut host =
+            Host { queue, lines, taken_below, tunables, recorder, setup, now: 0, strays, first_come };
         // 2.6.34's cfq protects seeking tasks of different groups from each other only when told to; who sets weights means it.
         if let Some(isolation) = host.queue.elevator_mut().setting("group_isolation") {
             *isolation = u64::from(setup.groups_max > 0);
@@ -126,17 +133,17 @@ impl Host {
 
     /// Requests with the elevator.
     pub fn queued(&self) -> usize {
-        self.queue.queued()
+        self.first_come.as_ref().map_or_else(|| self.queue.queued(), FirstCome::queued)
     }
 
     /// Requests in the device, `[async, sync]`.
     pub fn in_flight(&self) -> [u32; 2] {
-        self.queue.in_flight()
+        self.first_come.as_ref().map_or_else(|| self.queue.in_flight(), FirstCome::in_flight)
     }
 
     /// Slots taken.
     pub fn taken(&self) -> usize {
-        self.queue.requests().taken()
+        self.first_come.as_ref().map_or_else(|| self.queue.requests().taken(), FirstCome::taken)
     }
 
     /// Tasks with a context of their own, and one for all that have none.
@@ -176,11 +183,30 @@ impl Host {
     #[inline]
     pub(crate) fn enter(&mut self, now: u64) -> u64 {
         self.now = self.now.max(now);
+        self.strays = strays();
         self.now
+    }
+
+    /// The queue is broken, or somebody wants no more of it: from now on first come, first served.
+    #[cold]
+    pub fn give_up(&mut self) {
+        if self.first_come.is_none() {
+            self.first_come = Some(FirstCome::new(self.queue.take_requests()));
+            #[cfg(target_os = "none")]
+            crate::runtime::tell_gave_up();
+        }
+    }
+
+    /// Is it first come, first served?
+    pub fn has_given_up(&self) -> bool {
+        self.first_come.is_some()
     }
 
     #[inline]
     pub(crate) fn note(&mut self, call: Call, answer: Answer) {
+        if strays() != self.strays {
+            return self.give_up();
+        }
         if self.recorder.is_on() {
             self.recorder.push(self.now, call, answer);
         }
@@ -246,6 +272,9 @@ impl Host {
     /// A request for the elevator; `None` when all slots are taken.
     pub fn insert(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
         let now = self.enter(now);
+        if let Some(first_come) = &mut self.first_come {
+            return first_come.insert(arrival, false, now);
+        }
         let rq = self.take(arrival);
         if let Some(rq) = rq {
             self.queue.insert(rq, now);
@@ -258,6 +287,9 @@ impl Host {
     /// no groups it goes before all. `None` when all slots are taken.
     pub fn insert_head(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
         let now = self.enter(now);
+        if let Some(first_come) = &mut self.first_come {
+            return first_come.insert(arrival, true, now);
+        }
         let rq = self.take(arrival);
         if let Some(rq) = rq {
             self.queue.insert_head(rq, now);
@@ -269,14 +301,25 @@ impl Host {
     /// The next request, or why there is none.
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
         let now = self.enter(now);
-        let answer = self.queue.dispatch(now);
-        self.note(Call::Dispatch, Answer::from(answer));
-        answer
+        let mut answer = Dispatch::Empty;
+        if self.first_come.is_none() {
+            answer = self.queue.dispatch(now);
+            self.note(Call::Dispatch, Answer::from(answer));
+        }
+        match (&mut self.first_come, answer) {
+            (None, _) => answer,
+            // The last that the queue gave away before it was found broken.
+            (Some(broken), Dispatch::Issue(rq)) if broken.state(slot(rq)) == RequestState::Issued => answer,
+            (Some(broken), _) => broken.dispatch().map_or(Dispatch::Empty, |slot| Dispatch::Issue(id(slot))),
+        }
     }
 
     /// The device is done with a request; its slot is free again.
     pub fn complete(&mut self, slot: Slot, now: u64) {
         let now = self.enter(now);
+        if let Some(first_come) = &mut self.first_come {
+            return first_come.complete(slot);
+        }
         match self.state(slot) {
             RequestState::Issued => self.queue.complete(id(slot), now),
             // Taken back, and then sent to the device without being inserted again.
@@ -293,6 +336,9 @@ impl Host {
     /// The device gave a request back; the module keeps it.
     pub fn take_back(&mut self, slot: Slot, now: u64) {
         let now = self.enter(now);
+        if let Some(first_come) = &mut self.first_come {
+            return first_come.take_back(slot);
+        }
         if self.state(slot) == RequestState::Issued {
             self.queue.take_back(id(slot), now);
             self.note(Call::TakeBack(slot), Answer::None);
@@ -301,6 +347,10 @@ impl Host {
 
     /// A request taken back is to be dispatched before all others.
     pub fn insert_again(&mut self, slot: Slot) {
+        self.enter(self.now);
+        if let Some(first_come) = &mut self.first_come {
+            return first_come.insert_again(slot);
+        }
         if self.state(slot) == RequestState::Held {
             self.queue.insert_again(id(slot), self.now);
             self.note(Call::InsertAgain(slot), Answer::None);
@@ -310,6 +360,9 @@ impl Host {
     /// May something of this sort be merged into the request?
     pub fn allow_merge(&mut self, slot: Slot, bio: &Arrival, now: u64) -> bool {
         let now = self.enter(now);
+        if self.has_given_up() {
+            return false;
+        }
         let allowed =
             self.state(slot) == RequestState::Sorted && self.queue.allow_merge(id(slot), &self.bio(bio), now);
         self.note(Call::AllowMerge(slot, *bio), Answer::Flag(allowed));
@@ -319,6 +372,9 @@ impl Host {
     /// A request that starts where this bio ends.
     pub fn find_front(&mut self, bio: &Arrival, now: u64) -> Option<Slot> {
         let now = self.enter(now);
+        if self.has_given_up() {
+            return None;
+        }
         let found = self.queue.find_front(&self.bio(bio), now).map(slot);
         self.note(Call::FindFront(*bio), Answer::number(found));
         found
@@ -327,7 +383,8 @@ impl Host {
     /// The module merged a bio into a request, which now covers `sectors` from `sector` on.
     pub fn grew(&mut self, slot: Slot, front: bool, sector: u64, sectors: u32, now: u64) {
         let now = self.enter(now);
-        if !matches!(self.state(slot), RequestState::Sorted | RequestState::Listed) {
+        // First come, first served keeps no order of sectors.
+        if self.has_given_up() || !matches!(self.state(slot), RequestState::Sorted | RequestState::Listed) {
             return;
         }
         let growth = if front { Growth::Front } else { Growth::Back };
@@ -339,6 +396,9 @@ impl Host {
     /// The module merged request `gone` into `slot`, which is `sectors` long now; `gone`'s slot is free again.
     pub fn absorbed(&mut self, slot: Slot, gone: Slot, sectors: u32, now: u64) {
         let now = self.enter(now);
+        if let Some(first_come) = &mut self.first_come {
+            return first_come.absorbed(gone);
+        }
         if self.state(slot) != RequestState::Sorted || self.state(gone) != RequestState::Sorted {
             return debug_assert!(false, "merged requests past merging");
         }
@@ -365,7 +425,7 @@ impl Host {
         call: Call,
     ) -> Option<Slot> {
         let now = self.enter(now);
-        if self.state(at) != RequestState::Sorted {
+        if self.has_given_up() || self.state(at) != RequestState::Sorted {
             return None;
         }
         let found = ask(&mut self.queue, id(at), now).map(slot);
@@ -375,6 +435,10 @@ impl Host {
 
     /// A context for a new task of a group; 0 when all are taken: it has none of its own.
     pub fn context_new(&mut self, number: u32, ioprio: IoPrio) -> u32 {
+        self.enter(self.now);
+        if self.has_given_up() {
+            return 0;
+        }
         let of = self.queue.groups().known(group(number));
         let created = self.queue.contexts_mut().create_in(of, ioprio);
         let created = self.number_of(created);
@@ -385,6 +449,9 @@ impl Host {
     /// A context's task is gone.
     pub fn context_exit(&mut self, number: u32, now: u64) {
         let now = self.enter(now);
+        if self.has_given_up() {
+            return;
+        }
         // The shared ones stay.
         self.queue.context_exit(self.context(number, GroupId::ROOT), now);
         self.note(Call::ContextExit(number), Answer::None);
@@ -393,6 +460,9 @@ impl Host {
     /// `from` now waits for `to`'s I/O, or for that of somebody unknown.
     pub fn yield_to(&mut self, from: u32, to: Option<u32>, now: u64) {
         let now = self.enter(now);
+        if self.has_given_up() {
+            return;
+        }
         let id = |number| self.context(number, GroupId::ROOT);
         let (one, other) = (id(from), to.map(id));
         self.queue.yield_to(one, other, now);
@@ -406,6 +476,10 @@ impl Host {
 
     /// A new group below `parent`; `None` when there is no room for one.
     pub fn group_new(&mut self, parent: u32, weight: u32, class: IoClass) -> Option<u32> {
+        self.enter(self.now);
+        if self.has_given_up() {
+            return None;
+        }
         let parent_id = self.queue.groups().known(group(parent));
         let created = self.queue.groups_mut().create(parent_id, params(weight, class)).ok();
         let created = created.map(|id| id.index() as u32);
@@ -415,6 +489,10 @@ impl Host {
 
     /// Change a group's weight and class.
     pub fn group_set(&mut self, number: u32, weight: u32, class: IoClass) {
+        self.enter(self.now);
+        if self.has_given_up() {
+            return;
+        }
         // Nothing to do for one that is gone.
         let _ = self.queue.groups_mut().set_params(group(number), params(weight, class));
         self.note(Call::GroupSet { group: number, weight, class }, Answer::None);
@@ -424,6 +502,9 @@ impl Host {
     /// Call [`Host::let_in`].
     pub fn group_remove(&mut self, number: u32, now: u64) {
         let now = self.enter(now);
+        if self.has_given_up() {
+            return;
+        }
         // As above; the root stays, with its limits.
         if self.queue.remove_group(group(number)).is_ok() {
             self.lines.removed(self.queue.groups(), group(number), now);
@@ -436,7 +517,7 @@ impl Host {
     /// to its parent's, at each level. The first is for nobody too many.
     pub fn takes_too_many(&self, number: u32, tags: u32) -> bool {
         let taken = self.taken() as u32;
-        if taken < tags.div_ceil(2) {
+        if self.has_given_up() || taken < tags.div_ceil(2) {
             return false;
         }
         let groups = self.queue.groups();
@@ -485,6 +566,7 @@ impl Host {
 
     /// Set a tunable to a stored value that [`parse`] returned.
     pub fn set(&mut self, index: usize, value: u64) {
+        self.enter(self.now);
         let Some(tunable) = self.tunable(index) else { return };
         let elevator = self.queue.elevator_mut();
         if let Some(place) = elevator.setting(tunable.name) {

@@ -1,6 +1,7 @@
 //! The core behind a C interface: what `kernel/src/*.c` calls.
 //!
 //! * [`host`]: one queue of the core with its recorder, in safe Rust. Everything the module can do is here.
+//! * `first_come`: what is left when the core's rules turn out to be broken.
 //! * [`limits`]: who waits for a limit, before there is a request.
 //! * [`record`]: what went in and what was decided, kept in memory taken at construction; printed and parsed as text.
 //! * [`replay`]: feeds a record to a fresh core and compares every answer.
@@ -13,6 +14,7 @@
 extern crate alloc;
 
 pub mod abi;
+mod first_come;
 pub mod host;
 pub mod limits;
 pub mod record;

@@ -48,6 +48,13 @@ impl Lines {
         Lines { limiter: Limiter::sharing(groups.slots(), lines), known: Table::new(false, lines) }
     }
 
+    /// The first of any line goes: there are no limits any more.
+    fn any(&mut self) -> LetIn {
+        let Some(line) = self.known.iter().position(|known| *known) else { return LetIn::Nobody };
+        self.known[line] = false;
+        LetIn::Go(line as Line)
+    }
+
     pub(crate) fn removed(&mut self, groups: &Groups, group: GroupId, now: u64) {
         self.limiter.removed(groups, group, now);
     }
@@ -61,11 +68,14 @@ impl Host {
 
     /// Has anybody a limit, or waits for one that was?
     pub fn limits_are_used(&self) -> bool {
-        self.lines.limiter.is_used()
+        !self.has_given_up() && self.lines.limiter.is_used()
     }
 
     /// Has the group, or one above it, a limit?
     pub fn is_limited(&self, number: u32, direction: Direction) -> bool {
+        if self.has_given_up() {
+            return false;
+        }
         let groups = self.queue.groups();
         let group = groups.known(GroupId::from_index(number as usize));
         groups.path(group).any(|at| self.lines.limiter.rates(groups, at, direction) != Rates::NONE)
@@ -74,6 +84,9 @@ impl Host {
     /// Limit what a group and those below it send; `None` when there is no such group. Call [`Host::let_in`].
     pub fn group_limit(&mut self, number: u32, direction: Direction, rates: Rates, now: u64) -> Option<u32> {
         let now = self.enter(now);
+        if self.has_given_up() {
+            return None;
+        }
         let group = GroupId::from_index(number as usize);
         let known = self.queue.groups().known(group) == group;
         let answer = known.then_some(number);
@@ -88,6 +101,9 @@ impl Host {
     /// there before, the core knows of it now.
     pub fn ask(&mut self, number: u32, direction: Direction, bytes: u64, now: u64) -> Option<Line> {
         let now = self.enter(now);
+        if self.has_given_up() {
+            return None;
+        }
         let group = self.queue.groups().known(GroupId::from_index(number as usize));
         let place = line(group, direction);
         let Lines { limiter, known } = &mut self.lines;
@@ -105,6 +121,9 @@ impl Host {
     /// Who may go by now: one at each call. Then [`Host::ask`] for who is first of that line now.
     pub fn let_in(&mut self, now: u64) -> LetIn {
         let now = self.enter(now);
+        if self.has_given_up() {
+            return self.lines.any();
+        }
         let limiter = &mut self.lines.limiter;
         let mut round = limiter.begin(self.queue.groups(), now);
         let next = limiter.next(self.queue.groups(), &mut round);
@@ -124,6 +143,9 @@ impl Host {
     /// ([`Limiter::charge_rest`]).
     pub fn charge(&mut self, number: u32, direction: Direction, bytes: u64, whole: bool, now: u64) {
         let now = self.enter(now);
+        if self.has_given_up() {
+            return;
+        }
         let groups = self.queue.groups();
         let group = groups.known(GroupId::from_index(number as usize));
         if whole {
@@ -137,6 +159,9 @@ impl Host {
     /// What [`Host::ask`] let go with so many bytes turned out to be nothing: it is not charged. Call [`Host::let_in`].
     pub fn refund(&mut self, number: u32, direction: Direction, bytes: u64, now: u64) {
         let now = self.enter(now);
+        if self.has_given_up() {
+            return;
+        }
         let groups = self.queue.groups();
         let group = groups.known(GroupId::from_index(number as usize));
         self.lines.limiter.refund(groups, group, direction, bytes, now);

@@ -12,6 +12,14 @@ unsafe extern "C" {
     fn fairlift_shim_free(memory: *mut c_void);
     /// The core is broken: stop the machine.
     fn fairlift_shim_panic(message: *const c_char) -> !;
+    /// A queue goes on without its elevator: say so, once.
+    fn fairlift_shim_gave_up();
+}
+
+/// A queue goes on without its elevator.
+pub fn tell_gave_up() {
+    // SAFETY: it prints; any context is right.
+    unsafe { fairlift_shim_gave_up() }
 }
 
 struct KernelMemory;

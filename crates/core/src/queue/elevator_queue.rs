@@ -92,6 +92,11 @@ impl ElevatorQueue {
         self
     }
 
+    /// All requests, with the states they are in; the queue is of no use after that. For a host that serves them without it.
+    pub fn take_requests(&mut self) -> Requests {
+        core::mem::replace(&mut self.requests, Requests::new(0))
+    }
+
     /// The requests.
     #[inline]
     pub fn requests(&self) -> &Requests {
