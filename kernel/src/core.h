@@ -68,7 +68,7 @@ struct fairlift_state {
 	u32 contexts;
 	u32 groups;
 	u32 record_lines;
-	u32 gave_up;
+	u32 reserved;
 	u64 record_lost;
 };
 

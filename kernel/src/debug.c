@@ -2,9 +2,9 @@
 /*
  * /sys/kernel/debug/block/DISK/sched/: state (what the queue holds), record
  * (every call of the core with its answer, from the elevator's start; the
- * module parameter "record" says how many) and give_up (whatever is written
- * there: first come, first served from now on, as when the core finds itself
- * broken; until an elevator is selected anew).
+ * module parameter "record" says how many) and give_up (1 once the core found
+ * itself broken: first come, first served until an elevator is selected anew;
+ * whatever is written there brings that about).
  */
 #include <linux/seq_file.h>
 
@@ -34,7 +34,6 @@ static int fl_state_show(void *data, struct seq_file *m)
 	seq_printf(m, "core: queued %u, held %llu, in flight %u async + %u sync, requests %u of %u, contexts %u, groups %u\n",
 		   state.queued, held, state.in_flight[0], state.in_flight[1], state.requests,
 		   fq->requests_max, state.contexts, state.groups);
-	seq_printf(m, "gave_up %u\n", state.gave_up);
 	seq_printf(m, "overflowed %llu\nvanished %llu\ngroups_in_parents %llu\njournal_waits %llu\nrecord_lost %llu\n",
 		   overflowed, vanished, in_parents, journal_waits, state.record_lost);
 	return 0;
@@ -80,6 +79,18 @@ static const struct seq_operations fl_record_ops = {
 	.show	= fl_record_show,
 };
 
+static int fl_give_up_show(void *data, struct seq_file *m)
+{
+	struct fl_queue *fq = fl_queue_of(data);
+	bool gave_up;
+
+	spin_lock_irq(&fq->lock);
+	gave_up = fairlift_has_given_up(fq->core);
+	spin_unlock_irq(&fq->lock);
+	seq_printf(m, "%d\n", gave_up);
+	return 0;
+}
+
 static ssize_t fl_give_up(void *data, const char __user *text, size_t length, loff_t *pos)
 {
 	struct fl_queue *fq = fl_queue_of(data);
@@ -96,6 +107,6 @@ static ssize_t fl_give_up(void *data, const char __user *text, size_t length, lo
 const struct blk_mq_debugfs_attr fl_debugfs_attrs[] = {
 	{ "state", 0400, fl_state_show },
 	{ "record", 0400, .seq_ops = &fl_record_ops },
-	{ "give_up", 0200, .write = fl_give_up },
+	{ "give_up", 0600, fl_give_up_show, .write = fl_give_up },
 	{},
 };

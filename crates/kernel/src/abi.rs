@@ -597,8 +597,8 @@ pub struct CState {
     pub groups: u32,
     /// Lines of the record, its header included; 0 when it is off.
     pub record_lines: u32,
-    /// Is it first come, first served ([`Host::give_up`])?
-    pub gave_up: u32,
+    /// Zero: C's structure has a multiple of 8 bytes.
+    pub reserved: u32,
     /// Calls after the record was full.
     pub record_lost: u64,
 }
@@ -618,7 +618,7 @@ pub unsafe extern "C" fn fairlift_state(queue: *mut Host, state: *mut CState) {
         requests: host.taken() as u32,
         contexts: host.contexts() as u32,
         groups: host.groups() as u32,
-        gave_up: host.has_given_up().into(),
+        reserved: 0,
         record_lines: if recorder.is_on() { recorder.entries().len() as u32 + 1 } else { 0 },
         record_lost: recorder.lost(),
     };

@@ -7,7 +7,7 @@ use fairlift_core::group::{self, DEPTH_MAX, GroupStats, WEIGHT_DEFAULT, WEIGHT_R
 use fairlift_core::queue::ElevatorQueue;
 use fairlift_core::request::{RequestState, request};
 use fairlift_core::tunable::{SetError, Tunable, Unit};
-use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, Op, RequestId};
+use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, Op, RequestId, Requests};
 
 use crate::first_come::FirstCome;
 use crate::limits::Lines;
@@ -66,6 +66,8 @@ pub struct Host {
     now: u64,
     /// Looks beyond a table's end before the present call.
     strays: u32,
+    /// What the queue gets for its requests when it gives them up.
+    none: Option<Requests>,
     /// In place of the queue, once that was found broken.
     pub(crate) first_come: Option<FirstCome>,
 }
@@ -104,9 +106,9 @@ impl Host {
         let recorder = Recorder::new(setup.records_max as usize);
         let lines = Lines::new(queue.groups());
         let taken_below = Table::new(0, queue.groups().slots());
-        let (strays, first_come) = (strays(), None);
+        let (strays, first_come, none) = (strays(), None, Some(Requests::new(0)));
         let mut host =
-            Host { queue, lines, taken_below, tunables, recorder, setup, now: 0, strays, first_come };
+            Host { queue, lines, taken_below, tunables, recorder, setup, now: 0, strays, none, first_come };
         // 2.6.34's cfq protects seeking tasks of different groups from each other only when told to; who sets weights means it.
         if let Some(isolation) = host.queue.elevator_mut().setting("group_isolation") {
             *isolation = u64::from(setup.groups_max > 0);
@@ -190,8 +192,9 @@ impl Host {
     /// The queue is broken, or somebody wants no more of it: from now on first come, first served.
     #[cold]
     pub fn give_up(&mut self) {
-        if self.first_come.is_none() {
-            self.first_come = Some(FirstCome::new(self.queue.take_requests()));
+        if let Some(mut requests) = self.none.take() {
+            self.queue.swap_requests(&mut requests);
+            self.first_come = Some(FirstCome::new(requests));
             #[cfg(target_os = "none")]
             crate::runtime::tell_gave_up();
         }

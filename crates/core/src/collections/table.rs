@@ -5,6 +5,7 @@
 //! broken, and can serve what it has without the core. Rows name each other by index and a new row names nobody, so a walk
 //! that strays ends there. In the lab and in tests, where a mistake is to be seen at once, it is a panic.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut, Index, IndexMut};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -20,16 +21,23 @@ pub fn strays() -> u32 {
 #[derive(Debug, Clone)]
 pub struct Table<T> {
     rows: Vec<T>,
-    /// What a look beyond the end reads: never written.
+    /// What a look beyond the end reads, which is never written, and what a write beyond the end changes, which is never read.
+    /// Kept elsewhere: a queue is made on a kernel's stack.
+    beyond: Box<Beyond<T>>,
+}
+
+#[derive(Debug, Clone)]
+struct Beyond<T> {
     new: T,
-    /// What a write beyond the end changes: never read.
     lost: T,
 }
 
 impl<T: Clone> Table<T> {
-    /// `rows` new rows. The only allocation it ever makes.
+    /// `rows` new rows. It never allocates again.
+    #[inline(never)]
     pub fn new(row: T, rows: usize) -> Table<T> {
-        Table { rows: alloc::vec![row.clone(); rows], lost: row.clone(), new: row }
+        let beyond = Box::new(Beyond { new: row.clone(), lost: row.clone() });
+        Table { rows: alloc::vec![row; rows], beyond }
     }
 }
 
@@ -52,7 +60,7 @@ impl<T> Index<usize> for Table<T> {
             Some(row) => row,
             None => {
                 Table::<T>::stray(at, self.rows.len());
-                &self.new
+                &self.beyond.new
             }
         }
     }
@@ -63,9 +71,9 @@ impl<T: Clone> IndexMut<usize> for Table<T> {
     fn index_mut(&mut self, at: usize) -> &mut T {
         if at >= self.rows.len() {
             Table::<T>::stray(at, self.rows.len());
-            self.lost = self.new.clone();
+            self.beyond.lost = self.beyond.new.clone();
         }
-        self.rows.get_mut(at).unwrap_or(&mut self.lost)
+        self.rows.get_mut(at).unwrap_or(&mut self.beyond.lost)
     }
 }
 
@@ -93,7 +101,7 @@ pub struct Stack<T> {
 }
 
 impl<T: Copy> Stack<T> {
-    /// An empty stack for `room` elements. The only allocation it ever makes.
+    /// An empty stack for `room` elements. It never allocates again.
     pub fn new(row: T, room: usize) -> Stack<T> {
         Stack { rows: Table::new(row, room), len: 0 }
     }

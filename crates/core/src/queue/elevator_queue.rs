@@ -92,9 +92,10 @@ impl ElevatorQueue {
         self
     }
 
-    /// All requests, with the states they are in; the queue is of no use after that. For a host that serves them without it.
-    pub fn take_requests(&mut self) -> Requests {
-        core::mem::replace(&mut self.requests, Requests::new(0))
+    /// All requests, with the states they are in, for none; the queue is of no use after that. For a host that serves them
+    /// without it.
+    pub fn swap_requests(&mut self, none: &mut Requests) {
+        core::mem::swap(&mut self.requests, none);
     }
 
     /// The requests.
