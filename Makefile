@@ -4,7 +4,7 @@ SHELL = /bin/sh
 CARGO ?= cargo
 FAIRLIFT = target/release/fairlift
 
-.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce page-test kernel kernel-test kernel-install kernel-bench vm
+.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce page-test kernel kernel-test kernel-install kernel-package kernel-bench vm
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -62,6 +62,9 @@ kernel-test: kernel ## load, switch, break and verify the module in virtual mach
 
 kernel-install: ## install the module with DKMS, for this kernel and those to come (as root)
 	kernel/install
+
+kernel-package: kernel ## the Debian package of the module, fairlift-dkms
+	kernel/package/build
 
 kernel-bench: kernel ## the module beside none, mq-deadline, kyber and bfq, in virtual machines
 	kernel/bench/run

@@ -10,6 +10,11 @@ die() {
     exit 2
 }
 
+# The version of all that is here: what stage left, else the workspace's.
+version() {
+    cat "$here/version" 2>/dev/null || sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$top/Cargo.toml"
+}
+
 # The kernel to build for: $KERNEL, else the running one, else the newest with headers.
 kernel_release() {
     if [ -n "${KERNEL:-}" ]; then

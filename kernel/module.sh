@@ -48,7 +48,7 @@ module() {
     [ -e "$dir/probes/journal.o" ] && journal=y
     groups=n
     [ -e "$dir/probes/groups.o" ] && groups=y
-    make -C "$headers" M="$dir/module" FAIRLIFT_JOURNAL=$journal FAIRLIFT_GROUPS=$groups modules >"$dir/log" 2>&1 ||
+    make -C "$headers" M="$dir/module" FAIRLIFT_JOURNAL=$journal FAIRLIFT_GROUPS=$groups FAIRLIFT_VERSION="$(version)" modules >"$dir/log" 2>&1 ||
         { cat "$dir/log" >&2; die "the module does not build"; }
     # objtool does not know that Rust's handler of failed allocations does not return.
     grep -E 'warning|WARNING' "$dir/log" | grep -v 'the compiler differs from the one' |

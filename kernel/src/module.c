@@ -138,6 +138,8 @@ module_exit(fl_exit);
 
 MODULE_DESCRIPTION("fairlift: noop, deadline, anticipatory and CFQ from one core");
 MODULE_LICENSE("GPL");
+MODULE_AUTHOR("the fairlift maintainers");
+MODULE_VERSION(FL_VERSION);
 MODULE_ALIAS("fl-noop-iosched");
 MODULE_ALIAS("fl-deadline-iosched");
 MODULE_ALIAS("fl-as-iosched");
