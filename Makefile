@@ -4,7 +4,7 @@ SHELL = /bin/sh
 CARGO ?= cargo
 FAIRLIFT = target/release/fairlift
 
-.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce page-test kernel kernel-test kernel-install kernel-package kernel-bench vm
+.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce book page-test kernel kernel-test kernel-install kernel-package kernel-bench vm
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -33,6 +33,10 @@ doc:
 
 reproduce: build ## published figures beside ours, written to docs/experiments.md
 	$(FAIRLIFT) reproduce --output docs/experiments.md
+
+book: ## the documentation as a book, target/book/index.html (builds mdBook once)
+	@scripts/need cargo cc
+	scripts/book
 
 page-test: build ## the report of the demo in a headless browser (needs node and Chromium)
 	scripts/page-test

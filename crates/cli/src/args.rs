@@ -26,9 +26,9 @@ Examples:
 Exit code: 0 done, 1 a published figure was not reproduced, 2 wrong input, 70 a fault in fairlift."
 )]
 pub struct Arguments {
-    /// What to do.
+    /// What to do; nothing: show what there is to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 /// The arguments of this process. `--timing scaled 2` may be two words.
@@ -83,6 +83,20 @@ Examples:
     Validate(ValidateArguments),
     /// Measure a real file or disk with fio and make a device file of it
     Calibrate(CalibrateArguments),
+    /// Say what of fairlift works on this machine, and how to get the rest
+    Doctor,
+    /// Print the completion script of a shell
+    #[command(after_help = "Example:\n  fairlift completions bash >/etc/bash_completion.d/fairlift")]
+    Completions {
+        /// bash, elvish, fish, powershell or zsh
+        shell: clap_complete::Shell,
+    },
+    /// Write a manual page for each command
+    #[command(after_help = "Example:\n  fairlift man /usr/local/share/man/man1")]
+    Man {
+        /// Into this folder
+        folder: PathBuf,
+    },
 }
 
 /// A thing to show.

@@ -5,6 +5,7 @@ mod args;
 mod calibrate;
 mod catalog;
 mod csv;
+mod doctor;
 mod error;
 mod explain;
 mod fio_json;
@@ -20,6 +21,7 @@ mod programs;
 mod progress;
 mod report;
 mod reproduce;
+mod shell;
 mod style;
 mod table;
 mod trace;
@@ -36,6 +38,7 @@ use fairlift_sim::scenario::{Scenario, run_all_recorded};
 use input::Columns;
 use output::Output;
 use progress::Bar;
+use style::Style;
 use view::View;
 
 /// Exit code of a fault of ours (`EX_SOFTWARE`).
@@ -58,7 +61,11 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    match arguments.command {
+    let Some(command) = arguments.command else {
+        output::print(shell::DOORS)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    match command {
         Command::Compare(arguments) => compare(&arguments)?,
         Command::Run(arguments) => run_one(&arguments)?,
         Command::Devices(arguments) => match arguments.action {
@@ -74,6 +81,9 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Inspect(arguments) => trace::inspect::inspect(&arguments)?,
         Command::Convert(arguments) => trace::convert::convert(&arguments)?,
         Command::Capture(arguments) => return trace::capture::capture(&arguments),
+        Command::Doctor => output::print(&doctor::findings(Style::of(&std::io::stdout())))?,
+        Command::Completions { shell } => shell::completions(shell)?,
+        Command::Man { folder } => shell::manual(&folder)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! Experiments as a page.
+//! Experiments as a page: who says what and how much of it comes out, then each experiment in a line, then all figures, folded.
 
 use std::fmt::Write as _;
 
@@ -33,61 +33,157 @@ pub(super) fn page(
     );
     out.push_str(WHAT_COUNTS);
     out.push_str(&tally::markdown(tallies));
-    let _ = writeln!(out, "\n{}.", summary.sentence());
+    let _ = writeln!(out, "\n{}.\n", summary.sentence());
+    overview(&mut out, experiments);
     for experiment in experiments {
-        let scenario = &experiment.scenario;
-        let _ = writeln!(out, "\n## {}\n\n{}\n", scenario.name, plain(&scenario.title));
-        if !scenario.about.trim().is_empty() {
-            let _ = writeln!(out, "{}\n", scenario.about.trim());
-        }
-        let (device, kernel) = (scenario.device.name(), scenario.rules.version);
-        let _ = writeln!(out, "Device `{device}`, Linux {kernel}, seed {}.", scenario.seed);
-        for out_of in &scenario.left_out {
-            let LeftOut { figures, what, why, .. } = out_of;
-            let _ = writeln!(out, "\nNot compared: {figures} figures, {}: {}.", plain(what), plain(why));
-        }
-        for row in &experiment.rows {
-            table(&mut out, row);
-        }
+        details(&mut out, experiment);
     }
     out
 }
 
-fn table(out: &mut String, row: &Row) {
-    let p = &row.published;
-    let unit = if p.unit().is_empty() { String::new() } else { format!(", {}", p.unit()) };
+/// Each experiment in a line: how much of it comes out, and why most of the rest does not.
+fn overview(out: &mut String, experiments: &[Experiment]) {
+    out.push_str(
+        "| experiment | comparisons | come out | most of the rest does not because |\n|---|---:|---:|---|\n",
+    );
+    for experiment in experiments {
+        let name = &experiment.scenario.name;
+        let cells = experiment.rows.iter().map(|row| row.cells.len()).sum::<usize>();
+        let reasons = Reasons::of(experiment);
+        let why = match reasons.list.iter().max_by_key(|(_, count)| *count) {
+            Some((why, count)) => format!("{} ({count})", cut(why)),
+            None => String::new(),
+        };
+        let _ = writeln!(out, "| [{name}](#{name}) | {cells} | {} | {why} |", comes_out(experiment));
+    }
+}
+
+/// How many comparisons come out, or better.
+fn comes_out(experiment: &Experiment) -> usize {
+    let cells = experiment.rows.iter().flat_map(|row| &row.cells);
+    cells.filter(|cell| !matches!(Status::of(cell), Status::NotReproduced | Status::Known)).count()
+}
+
+/// The beginning of a reason: its first sentence, or part of that.
+fn cut(why: &str) -> String {
+    const LENGTH: usize = 160;
+    let sentence = why.split(". ").next().unwrap_or(why).trim_end_matches('.');
+    match sentence.char_indices().nth(LENGTH) {
+        None => plain(sentence),
+        Some((at, _)) => {
+            let head = &sentence[..at];
+            plain(&format!("{} …", &head[..head.rfind(' ').unwrap_or(at)]))
+        }
+    }
+}
+
+/// One experiment: what it is, and its figures.
+fn details(out: &mut String, experiment: &Experiment) {
+    let scenario = &experiment.scenario;
+    let _ = writeln!(out, "\n## {}\n\n{}\n", scenario.name, plain(&scenario.title));
+    if !scenario.about.trim().is_empty() {
+        let _ = writeln!(out, "{}\n", scenario.about.trim());
+    }
+    let (device, kernel) = (scenario.device.name(), scenario.rules.version);
+    let _ = writeln!(out, "Device `{device}`, Linux {kernel}, seed {}.", scenario.seed);
+    for out_of in &scenario.left_out {
+        let LeftOut { figures, what, why, .. } = out_of;
+        let _ = writeln!(out, "\nNot compared: {figures} figures, {}: {}.", plain(what), plain(why));
+    }
+    let cells = experiment.rows.iter().map(|row| row.cells.len()).sum::<usize>();
+    if cells == 0 {
+        return;
+    }
+    let (reasons, sources) = (Reasons::of(experiment), sources(experiment));
     let _ = writeln!(
         out,
-        "\n`{}`, {}: {} ({}; {}).",
-        p.scheduler,
-        plain(&p.job),
-        p.label(),
-        tolerance(row),
-        p.origin.label()
+        "\n<details><summary>{} of {cells} comparisons come out</summary>\n\n\
+         | scheduler | of | figure | may be | case | published | ours | ratio | |\n|---|---|---|---|---|---:|---:|---:|---|",
+        comes_out(experiment)
     );
-    if !p.source.is_empty() {
-        let _ = writeln!(out, "Source: {}.", plain(p.source.trim_end_matches('.')));
+    for row in &experiment.rows {
+        figures(out, row, &reasons, &sources);
     }
-    let _ = writeln!(out, "\n| case | published{unit} | ours{unit} | ratio | |\n|---|---:|---:|---:|---|");
+    notes(out, "Sources", "s", sources.iter().copied());
+    notes(out, "Reasons", "r", reasons.list.iter().map(|(why, _)| *why));
+    out.push_str("\n</details>\n");
+}
+
+/// The figures of one published row.
+fn figures(out: &mut String, row: &Row, reasons: &Reasons<'_>, sources: &[&str]) {
+    let p = &row.published;
+    let (label, unit) = (p.label(), p.unit());
+    let what = if unit.is_empty() || label.contains(unit) { label } else { format!("{label}, {unit}") };
+    let source = sources.iter().position(|s| *s == p.source);
+    let source = source.map_or_else(String::new, |at| format!(" s{}", at + 1));
     for cell in &row.cells {
-        let why = cell.why.as_deref().unwrap_or_default();
         let verdict = match Status::of(cell) {
-            Status::Reproduced => "reproduced".to_owned(),
+            Status::Reproduced => "comes out".to_owned(),
             Status::Better => "better".to_owned(),
-            Status::NotReproduced => "**not reproduced**".to_owned(),
-            Status::Known => format!("not reproduced (known: {})", plain(why)),
-            Status::Stale => format!("reproduced; the reason why not is stale ({})", plain(why)),
+            Status::NotReproduced => "**does not come out**".to_owned(),
+            Status::Known => format!("**no**: {}", reasons.number(cell.why.as_deref())),
+            Status::Stale => {
+                format!("comes out; the reason why not is stale ({})", reasons.number(cell.why.as_deref()))
+            }
         };
-        let ratio = ratio(cell).map_or_else(|| "-".to_owned(), |r| format!("{r:.2}"));
-        let fitted = if p.origin_of(&cell.case) == p.origin { "" } else { " (fitted)" };
-        let case = format!("{}{fitted}", plain(&cell.case));
         let _ = writeln!(
             out,
-            "| {case} | {} | {} | {ratio} | {verdict} |",
+            "| `{}` | {} | {what} | {}; {}{source} | {} | {} | {} | {} | {verdict} |",
+            p.scheduler,
+            plain(&p.job),
+            tolerance(row),
+            p.origin_of(&cell.case).label(),
+            plain(&cell.case),
             short(cell.published),
-            short(cell.ours)
+            short(cell.ours),
+            ratio(cell).map_or_else(|| "-".to_owned(), |r| format!("{r:.2}")),
         );
     }
+}
+
+/// A numbered list that the table refers to.
+fn notes<'a>(out: &mut String, head: &str, letter: &str, notes: impl Iterator<Item = &'a str>) {
+    for (at, note) in notes.enumerate() {
+        if at == 0 {
+            let _ = writeln!(out, "\n{head}:\n");
+        }
+        let _ = writeln!(out, "* {letter}{}: {}.", at + 1, plain(note.trim_end_matches('.')));
+    }
+}
+
+/// Why figures of an experiment do not come out, each reason once, and of how many figures.
+struct Reasons<'a> {
+    list: Vec<(&'a str, usize)>,
+}
+
+impl<'a> Reasons<'a> {
+    fn of(experiment: &'a Experiment) -> Reasons<'a> {
+        let mut list: Vec<(&str, usize)> = Vec::new();
+        for why in experiment.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.why.as_deref()) {
+            match list.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, count)) => *count += 1,
+                None => list.push((why, 1)),
+            }
+        }
+        Reasons { list }
+    }
+
+    fn number(&self, why: Option<&str>) -> String {
+        let at = self.list.iter().position(|(known, _)| Some(*known) == why);
+        at.map_or_else(String::new, |at| format!("r{}", at + 1))
+    }
+}
+
+/// Where the figures stand, each source once.
+fn sources(experiment: &Experiment) -> Vec<&str> {
+    let mut list: Vec<&str> = Vec::new();
+    for row in &experiment.rows {
+        let source = row.published.source.as_str();
+        if !source.is_empty() && !list.contains(&source) {
+            list.push(source);
+        }
+    }
+    list
 }
 
 /// One line that cannot break a table.
