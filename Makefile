@@ -4,7 +4,7 @@ SHELL = /bin/sh
 CARGO ?= cargo
 FAIRLIFT = target/release/fairlift
 
-.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce page-test kernel kernel-test kernel-install kernel-bench vm
+.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce which page-test kernel kernel-test kernel-install kernel-bench vm
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -20,6 +20,7 @@ test: lint doc ## everything CI runs: format, lints, docs, all tests, experiment
 	$(CARGO) test --workspace --locked
 	$(CARGO) build --release --locked
 	$(FAIRLIFT) reproduce
+	$(FAIRLIFT) which --check docs/which-scheduler.md
 	scripts/page-test
 	kernel/test/short
 
@@ -33,6 +34,9 @@ doc:
 
 reproduce: build ## published figures beside ours, written to docs/experiments.md
 	$(FAIRLIFT) reproduce --output docs/experiments.md
+
+which: build ## six loads on four devices under seven schedulers, written to docs/which-scheduler.md
+	$(FAIRLIFT) which --output docs/which-scheduler.md
 
 page-test: build ## the report of the demo in a headless browser (needs node and Chromium)
 	scripts/page-test
