@@ -4,7 +4,7 @@ SHELL = /bin/sh
 CARGO ?= cargo
 FAIRLIFT = target/release/fairlift
 
-.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce book page-test kernel kernel-test kernel-install kernel-package kernel-bench vm
+.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce which book page-test kernel kernel-test kernel-install kernel-package kernel-bench vm
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -20,6 +20,7 @@ test: lint doc ## everything CI runs: format, lints, docs, all tests, experiment
 	$(CARGO) test --workspace --locked
 	$(CARGO) build --release --locked
 	$(FAIRLIFT) reproduce
+	$(FAIRLIFT) which --check docs/which-scheduler.md
 	scripts/page-test
 	kernel/test/short
 
@@ -37,6 +38,9 @@ reproduce: build ## published figures beside ours, written to docs/experiments.m
 book: ## the documentation as a book, target/book/index.html (builds mdBook once)
 	@scripts/need cargo cc
 	scripts/book
+
+which: build ## six loads on four devices under seven schedulers, written to docs/which-scheduler.md
+	$(FAIRLIFT) which --output docs/which-scheduler.md
 
 page-test: build ## the report of the demo in a headless browser (needs node and Chromium)
 	scripts/page-test

@@ -67,8 +67,12 @@ Examples:
   fairlift schedulers cfq           its tunables: range, default, what they do, by kernel version")]
     Schedulers(NameArguments),
     /// List the kernel versions and what they change
-    #[command(after_help = "Example:\n  fairlift kernels\n  fairlift compare job.fio --kernel 2.6.34")]
-    Kernels,
+    #[command(
+        after_help = "Examples:\n  fairlift kernels\n  fairlift kernels 6.12\n  fairlift compare job.fio --kernel 2.6.34"
+    )]
+    Kernels(NameArguments),
+    /// Which scheduler for which load on which device: a page made of runs
+    Which(WhichArguments),
     /// Run experiments and print published figures beside ours
     Reproduce(ReproduceArguments),
     /// Replay a block trace under several schedulers
@@ -314,10 +318,11 @@ pub struct WorkArguments {
     #[arg(last = true, value_name = "FIO OPTIONS|PROGRAM", allow_hyphen_values = true)]
     pub behind: Vec<String>,
 
-    /// Device: a kind (nvme, sata-ssd, hdd, cloud), a preset (see 'fairlift devices') or a device file [default: a
-    /// scenario's own; with a 2.6 kernel sata7200-2009; else it has to be named]
-    #[arg(short, long, value_name = "NAME|FILE")]
-    pub device: Option<String>,
+    /// Device: a kind (nvme, sata-ssd, hdd, cloud), a preset (see 'fairlift devices'), a device file or a folder of them; of
+    /// `compare` several, with commas between them or repeated [default: a scenario's own; with a 2.6 kernel sata7200-2009;
+    /// else it has to be named]
+    #[arg(short, long, value_name = "NAME|FILE", value_delimiter = ',')]
+    pub device: Vec<String>,
 
     /// Change a tunable, such as cfq.slice_idle=0, in every column of that scheduler, or a group: group./vm1.weight=500; may be
     /// repeated
@@ -400,6 +405,8 @@ pub struct ResultArguments {
 Examples:
   fairlift compare readers.fio --device nvme
   fairlift compare readers.fio --device hdd --scheduler none,mq-deadline,mq-deadline:fifo_batch=1
+  fairlift compare readers.fio --device nvme --goal p99:db      which gives job db the lowest p99
+  fairlift compare readers.fio --device nvme,hdd --seeds 5      on two devices, and how sure that is
   fairlift compare readers.fio --kernel 2.6.31 --scheduler cfq@2.6.31,cfq@2.6.34 --runtime 60
   fairlift compare --device cloud -- --name=r --rw=randread --bs=4k --size=1g --direct=1 --numjobs=4
   fairlift compare guests.fio --device hdd --set group./vm1.weight=1000 --scheduler mq-deadline,fl-deadline
@@ -427,6 +434,16 @@ pub struct CompareArguments {
 Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]...[+CONTROLLER] each [default: a scenario's own, else the kernel's]"
     )]
     pub scheduler: Vec<String>,
+
+    /// What the answer below the table is to find: balanced, bandwidth, iops, fair, or of one job p99:JOB (any percentile),
+    /// mean:JOB, max:JOB, fsync:JOB, bandwidth:JOB, iops:JOB; of a program METRIC:PROGRAM
+    #[arg(long, value_name = "GOAL", default_value = "balanced")]
+    pub goal: String,
+
+    /// Run every scheduler with this many seeds, and on a device 20 % faster and slower: figures are means with their spread, a
+    /// star stands only where the difference exceeds it, and the answer says how sure it is
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub seeds: u64,
 
     /// Where results go.
     #[command(flatten)]
@@ -459,6 +476,35 @@ The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]... [default: the kernel's, mq-dead
     /// Where results go.
     #[command(flatten)]
     pub results: ResultArguments,
+}
+
+/// `fairlift which`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  fairlift which --output docs/which-scheduler.md     the whole page: six loads, four devices, seven schedulers
+  fairlift which --device hdd --load streams          one section
+  fairlift which --check docs/which-scheduler.md      does the page say what the runs say?")]
+pub struct WhichArguments {
+    /// This kind of device only: nvme, sata-ssd, hdd, cloud
+    #[arg(short, long, value_name = "KIND")]
+    pub device: Option<String>,
+
+    /// This load only: database, beside-a-writer, streams, deep, tenants, mixed
+    #[arg(long, value_name = "LOAD")]
+    pub load: Option<String>,
+
+    /// Compare with this page instead of printing one
+    #[arg(long, value_name = "FILE", conflicts_with = "output")]
+    pub check: Option<PathBuf>,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Simulate so many runs at a time [default: number of processors]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub threads: Option<usize>,
 }
 
 /// `fairlift reproduce`.

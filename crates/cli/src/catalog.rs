@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use fairlift_core::elevator::Descriptor;
 use fairlift_core::tunable::Tunable;
 use fairlift_sim::device::{DeviceSpec, PRESETS, WORDS, Word};
+use fairlift_sim::kernel::Rules;
 use fairlift_sim::kernel::controller::KINDS;
 use fairlift_sim::kernel::version::{DEFAULT, TODAY, VERSIONS};
 use fairlift_sim::scheduler::names::{self, Era, Name};
@@ -136,39 +137,51 @@ fn tunables(list: impl Iterator<Item = &'static Tunable>) -> String {
     columns(&["tunable", "default", "range", ""], &list.map(row).collect::<Vec<_>>())
 }
 
-/// The kernel versions.
-pub fn kernels() -> String {
-    let mut out = String::new();
-    for rules in VERSIONS {
-        let tick = match rules.tick_ns {
-            0 => "exact clock".to_owned(),
-            ns => format!("jiffies of {} ms", ns as f64 / 1e6),
-        };
-        let block = match (rules.blk_mq, rules.task_plugs) {
-            (true, _) => "blk-mq tags and task plugs",
-            (false, true) => "request pools and task plugs",
-            (false, false) => "request pools and a queue plug",
-        };
-        let writers = match rules.writeback.foreground {
-            true => "programs that dirty too much write it back themselves",
-            false => "programs that dirty too much sleep",
-        };
-        let cpu = format!(
-            "{} us of CPU per direct I/O, {} us per cached page",
-            rules.cpu_per_io_ns as f64 / 1e3,
-            rules.cpu_per_page_ns as f64 / 1e3
-        );
-        let _ = writeln!(out, "{}: {}", rules.version, rules.about);
-        let facts =
-            format!("{block}; {tick}; elevators default to profile {}; {writers}; {cpu}", rules.profile);
-        wrapped(&facts, WIDTH - 2).iter().for_each(|line| out.push_str(&format!("  {line}\n")));
-    }
+/// The kernel versions, or one with its schedulers.
+pub fn kernels(name: Option<&str>) -> Result<String, Failure> {
+    let Some(name) = name else { return Ok(all_kernels()) };
+    let rules = crate::input::kernel(name)?;
+    let mut out = kernel(rules);
+    let own = names::of_era(Era::of(rules)).map(|name| name.word);
+    let list = format!("schedulers: {}; and of the lab's own fair", own.collect::<Vec<_>>().join(", "));
+    wrapped(&list, WIDTH - 2).iter().for_each(|line| out.push_str(&format!("  {line}\n")));
+    Ok(out)
+}
+
+fn all_kernels() -> String {
+    let mut out: String = VERSIONS.iter().map(|rules| kernel(rules)).collect();
     let _ = writeln!(
         out,
         "\nA scenario, and a trace to replay, have {} if nothing is said, a job or program {}.",
         DEFAULT.version, TODAY.version
     );
     out.push_str("The CPU costs are stated constants of this lab, not measurements.\n");
+    out
+}
+
+fn kernel(rules: &Rules) -> String {
+    let mut out = String::new();
+    let tick = match rules.tick_ns {
+        0 => "exact clock".to_owned(),
+        ns => format!("jiffies of {} ms", ns as f64 / 1e6),
+    };
+    let block = match (rules.blk_mq, rules.task_plugs) {
+        (true, _) => "blk-mq tags and task plugs",
+        (false, true) => "request pools and task plugs",
+        (false, false) => "request pools and a queue plug",
+    };
+    let writers = match rules.writeback.foreground {
+        true => "programs that dirty too much write it back themselves",
+        false => "programs that dirty too much sleep",
+    };
+    let cpu = format!(
+        "{} us of CPU per direct I/O, {} us per cached page",
+        rules.cpu_per_io_ns as f64 / 1e3,
+        rules.cpu_per_page_ns as f64 / 1e3
+    );
+    let _ = writeln!(out, "{}: {}", rules.version, rules.about);
+    let facts = format!("{block}; {tick}; elevators default to profile {}; {writers}; {cpu}", rules.profile);
+    wrapped(&facts, WIDTH - 2).iter().for_each(|line| out.push_str(&format!("  {line}\n")));
     out
 }
 

@@ -15,7 +15,7 @@ run_bandwidth_bytes_per_s,run_device_busy_share,run_jain_index,run_simulated_s,m
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 
 /// All runs, with a head that names the units. The direction `sync` stands for fsync calls.
-pub fn csv(scenario: &Scenario, runs: &[Vec<RunResult>]) -> String {
+pub fn csv(scenario: &Scenario, runs: &[Vec<&RunResult>]) -> String {
     let mut out = HEAD.to_owned();
     for (case, runs) in scenario.cases.iter().zip(runs) {
         for run in runs {

@@ -138,6 +138,9 @@ impl Failure {
             LabError::Setting(_) => Failure::new(failure.error.to_string()).at(place),
             LabError::NoJobs => Failure::new(failure.error.to_string()).at(place),
             LabError::Program { .. } => Failure::new(failure.error.to_string()).at(place),
+            LabError::Endless(_) => Failure::new(failure.error.to_string())
+                .at(place)
+                .help("give it less to do, or every job a shorter time: --runtime 30"),
             LabError::TooLong => {
                 Failure::new("the jobs are not done after a day of simulated time".to_owned())
                     .at(place)
@@ -228,14 +231,16 @@ impl Excerpt {
         if marked.1 > LINE_CHARS_MAX {
             return None;
         }
-        let text = printable(&raw.chars().take(LINE_CHARS_MAX).collect::<String>());
+        // A character for each, so that the mark stands below what it marks.
+        let shown = |c: char| if c.is_control() { ' ' } else { c };
+        let text = raw.chars().take(LINE_CHARS_MAX).map(shown).collect();
         Some(Excerpt { line, text, marked })
     }
 }
 
-/// Without control characters, which could confuse a terminal.
+/// With control characters shown, which could confuse a terminal.
 fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
+    Style::Plain.visible(text)
 }
 
 #[cfg(test)]
@@ -256,6 +261,6 @@ mod tests {
 
     #[test]
     fn control_characters_do_not_reach_the_terminal() {
-        assert_eq!(Failure::new("a\u{1b}[2Jb\u{7}").render(Style::Plain), "error: a [2Jb \n");
+        assert_eq!(Failure::new("a\u{1b}[2Jb\u{7}").render(Style::Plain), "error: a\\x1b[2Jb\\x07\n");
     }
 }

@@ -1,12 +1,12 @@
 //! The comparison of groups: a paragraph per group, with what it got under each scheduler.
 
 use fairlift_sim::group::{GroupClass, GroupResult};
-use fairlift_sim::result::RunResult;
 
-use crate::grid::{Cell, Grid, number, word};
+use crate::grid::{Cell, Grid, word};
 use crate::number::short;
+use crate::plan::Columns;
 use crate::style::Style;
-use crate::table::{NOTHING, rows_of};
+use crate::table::{plain, rows_of};
 
 /// Most groups that have a paragraph.
 pub const GROUPS_MAX: usize = 24;
@@ -16,13 +16,13 @@ type Column = (&'static str, &'static str, Box<dyn Fn(&GroupResult) -> Option<f6
 
 /// The groups of a case, if it has some, at most [`GROUPS_MAX`]; `names` are the rows' heads, at least `first` wide.
 pub fn groups(
-    runs: &[RunResult],
+    runs: &Columns<'_>,
     names: &[String],
     bandwidth: (f64, &'static str),
     style: Style,
     first: usize,
 ) -> String {
-    let count = runs.first().map_or(0, |run| run.groups.len());
+    let count = runs.first().and_then(|seeds| seeds.first()).map_or(0, |run| run.groups.len());
     if count == 0 {
         return String::new();
     }
@@ -35,12 +35,12 @@ pub fn groups(
     grid.row(head(|c| c.1));
     let shown = shown(runs, count);
     for index in shown.iter().copied() {
-        let results: Vec<&GroupResult> = runs.iter().filter_map(|run| run.groups.get(index)).collect();
-        let Some(any) = results.first() else { continue };
+        let by_seed = runs.iter().map(|seeds| seeds.iter().filter_map(|run| run.groups.get(index)).collect());
+        let results: Vec<Vec<&GroupResult>> = by_seed.collect();
+        let Some(any) = results.first().and_then(|seeds| seeds.first()) else { continue };
         grid.text(format!("{}{}", style.bold(&any.path), about(any)));
         let column = |figure: &dyn Fn(&GroupResult) -> Option<f64>| -> Vec<Cell> {
-            let shown = |r: &&GroupResult| figure(r).map_or_else(|| NOTHING.to_owned(), short);
-            results.iter().map(|r| number(shown(r))).collect()
+            plain(&results, |group| figure(group), short)
         };
         let figures: Vec<Vec<Cell>> = columns.iter().map(|(.., figure)| column(figure)).collect();
         rows_of(&mut grid, names, &figures);
@@ -55,9 +55,9 @@ pub fn groups(
 }
 
 /// The groups to show: all, or those that had most of the device under any scheduler, in their order.
-fn shown(runs: &[RunResult], count: usize) -> Vec<usize> {
+fn shown(runs: &Columns<'_>, count: usize) -> Vec<usize> {
     let used = |index: usize| {
-        let results = runs.iter().filter_map(|run| run.groups.get(index));
+        let results = runs.iter().flatten().filter_map(|run| run.groups.get(index));
         results.map(|group| group.all.device_time_ns).max()
     };
     let mut order: Vec<usize> = (0..count).collect();

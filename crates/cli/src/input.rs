@@ -13,7 +13,7 @@ use fairlift_sim::scheduler::names::{self, Era, Name};
 use fairlift_sim::scheduler::{SchedulerSpec, nearest};
 
 use crate::args::WorkArguments;
-use crate::error::{Failure, note, warn_of_jobs};
+use crate::error::{Failure, note, warn, warn_of_jobs};
 use crate::output::reason;
 use crate::programs::{self, Behind};
 
@@ -60,10 +60,10 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String], columns: Columns) -
         None if !is_scenario => scenario.rules = version::TODAY.clone(),
         None => {}
     }
-    match &work.device {
-        Some(name) => scenario.device = device(name)?,
-        None if !is_scenario && scenario.rules.blk_mq => return Err(no_device()),
-        None => {}
+    match &devices(&work.device)?[..] {
+        [first, ..] => scenario.device = first.clone(),
+        [] if !is_scenario && scenario.rules.blk_mq => return Err(no_device()),
+        [] => {}
     }
     scenario.seed = work.seed.unwrap_or(scenario.seed);
     scenario.fresh_files |= work.fresh_files;
@@ -78,8 +78,11 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String], columns: Columns) -
         }
         _ => choose(&mut scenario, schedulers)?,
     }
-    for setting in &work.set {
-        set(&mut scenario, setting)?;
+    set_all(&mut scenario, work.set.iter())?;
+    if scenario.filesystem == Filesystem::Raw && scenario.schedulers.iter().any(SchedulerSpec::yields) {
+        warn(
+            "yield=1 changes nothing on a raw device: it is the journal of a file system that makes tasks yield",
+        );
     }
     Ok(scenario)
 }
@@ -92,6 +95,41 @@ fn no_device() -> Failure {
         .help(
             "or a preset of 'fairlift devices', or a device file ('fairlift calibrate' makes one of a drive)",
         )
+}
+
+/// The devices that `names` name, of folders all device files in them, in their order by name.
+pub fn devices(names: &[String]) -> Result<Vec<DeviceSpec>, Failure> {
+    let mut devices: Vec<DeviceSpec> = Vec::new();
+    for name in names {
+        let files = if Path::new(name).is_dir() { device_files(name)? } else { vec![name.clone()] };
+        for file in files {
+            let device = device(&file)?;
+            if devices.iter().any(|other| other.name() == device.name()) {
+                return Err(Failure::new(format!("device '{}' is given twice", device.name())).at("--device"));
+            }
+            devices.push(device);
+        }
+    }
+    Ok(devices)
+}
+
+/// The device files in a folder.
+fn device_files(folder: &str) -> Result<Vec<String>, Failure> {
+    let fail = |e: io::Error| Failure::new(format!("cannot read '{folder}': {}", reason(&e))).at("--device");
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        if path.is_file() && path.extension().is_some_and(|ending| ending == "toml") {
+            files.push(path.display().to_string());
+        }
+    }
+    files.sort();
+    match files.is_empty() {
+        true => Err(Failure::new(format!("there is no device file in '{folder}'"))
+            .at("--device")
+            .help("device files end in .toml; 'fairlift calibrate' makes them")),
+        false => Ok(files),
+    }
 }
 
 /// The device called `name`, or described in the file of that name.
@@ -168,6 +206,7 @@ fn of_jobs(parsed: Parsed, sources: &[Source], name: &str) -> Result<Scenario, F
         groups,
         replaying: None,
         device: None,
+        seed: None,
         global_options: parsed.global_options,
     };
     Ok(Scenario { warnings: parsed.warnings, ..blank(name, vec![case])? })
@@ -206,7 +245,7 @@ fn source(file: &str) -> Result<Source, Failure> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Failure::new("standard input is empty").at(name).help("pipe a fio job file into it"));
     }
-    Ok(Source::new(name, bytes))
+    Ok(Source::new(name, without_bom(bytes, name)?))
 }
 
 /// A file's bytes, or one more than is allowed, so that the reader can say that it is too long.
@@ -218,7 +257,22 @@ pub fn read(path: &str) -> Result<Vec<u8>, Failure> {
         );
     }
     let file = File::open(path).map_err(fail)?;
-    read_at_most(file, MAX_BYTES).map_err(fail)
+    without_bom(read_at_most(file, MAX_BYTES).map_err(fail)?, path)
+}
+
+/// The bytes, if they do not begin with a byte order mark, as editors of another system write it: fio takes it for a part of the
+/// first word, and TOML allows none.
+fn without_bom(bytes: Vec<u8>, name: &str) -> Result<Vec<u8>, Failure> {
+    let marks: [(&[u8], &str); 3] =
+        [(b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")];
+    match marks.iter().find(|(mark, _)| bytes.starts_with(mark)) {
+        None => Ok(bytes),
+        Some((_, encoding)) => {
+            Err(Failure::new(format!("the file begins with a byte order mark (BOM) of {encoding}"))
+                .at(format!("{name}:1"))
+                .help("save it as UTF-8 without a BOM"))
+        }
+    }
 }
 
 fn read_at_most(from: impl Read, bytes_max: usize) -> io::Result<Vec<u8>> {
@@ -290,8 +344,25 @@ fn defaults(rules: &Rules) -> Vec<String> {
 /// How settings of groups begin.
 pub const GROUP_SETTING: &str = "group.";
 
+/// Apply these settings, each of a thing of its own.
+pub fn set_all<'a>(
+    scenario: &mut Scenario,
+    settings: impl Iterator<Item = &'a String> + Clone,
+) -> Result<(), Failure> {
+    let key = |setting: &'a String| setting.split('=').next().unwrap_or_default().trim();
+    for (at, setting) in settings.clone().enumerate() {
+        if let Some(first) = settings.clone().take(at).find(|other| key(other) == key(setting)) {
+            return Err(Failure::new(format!("'{}' is set twice: '{first}' and '{setting}'", key(setting)))
+                .at("--set")
+                .help("give it once"));
+        }
+        set(scenario, setting)?;
+    }
+    Ok(())
+}
+
 /// Apply `SCHEDULER.TUNABLE=VALUE` or `group.PATH.KEY=VALUE`.
-pub fn set(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
+fn set(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
     let fail = |message: String| Failure::new(message).at("--set");
     if let Some(setting) = setting.strip_prefix(GROUP_SETTING) {
         return set_group(scenario, setting);

@@ -7,6 +7,8 @@ use fairlift_sim::result::{ProgramResult, RunResult};
 use fairlift_sim::scenario::{Case, Scenario};
 use serde::Serialize;
 
+use crate::answer::Answer;
+use crate::answer::goal::Goal;
 use crate::fio_json::{self, Report};
 use crate::trace::replay::About;
 
@@ -18,6 +20,48 @@ struct Comparison<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<&'a About>,
     runs: Vec<Run>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    answers: Vec<Told>,
+}
+
+/// An answer to the comparison.
+#[derive(Serialize)]
+struct Told {
+    case: String,
+    device: String,
+    goal: String,
+    /// Does it matter which scheduler?
+    matters: bool,
+    scheduler: String,
+    as_good: Vec<String>,
+    sentences: Vec<String>,
+    sysfs: Vec<String>,
+    udev_file: Option<&'static str>,
+    udev: Vec<String>,
+    cgroup: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Told {
+    fn of(scenario: &Scenario, goal: &Goal, answer: &Answer) -> Told {
+        let name = |at: &usize| scenario.schedulers[*at].to_string();
+        let lines = answer.lines.clone();
+        let (udev_file, udev) = lines.udev.map_or((None, Vec::new()), |(file, lines)| (Some(file), lines));
+        Told {
+            case: answer.case.clone(),
+            device: answer.device.clone(),
+            goal: goal.name(),
+            matters: answer.matters,
+            scheduler: name(&answer.chosen),
+            as_good: answer.as_good.iter().map(name).collect(),
+            sentences: answer.sentences.clone(),
+            sysfs: lines.sysfs,
+            udev_file,
+            udev,
+            cgroup: lines.cgroup,
+            notes: lines.notes,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -160,19 +204,31 @@ struct Block {
 }
 
 /// All runs as one object.
-pub fn comparison(scenario: &Scenario, runs: &[Vec<RunResult>]) -> String {
-    compared(scenario, runs, None)
+pub fn comparison(scenario: &Scenario, runs: &[Vec<&RunResult>], goal: &Goal, answers: &[Answer]) -> String {
+    let answers = answers.iter().map(|answer| Told::of(scenario, goal, answer)).collect();
+    compared(scenario, runs, None, answers)
 }
 
 /// The same of a trace, with what is known of it.
 pub fn replay(scenario: &Scenario, runs: &[Vec<RunResult>], about: &About) -> String {
-    compared(scenario, runs, Some(about))
+    compared(scenario, &crate::plan::flat(runs), Some(about), Vec::new())
 }
 
-fn compared(scenario: &Scenario, runs: &[Vec<RunResult>], replay: Option<&About>) -> String {
+fn compared(
+    scenario: &Scenario,
+    runs: &[Vec<&RunResult>],
+    replay: Option<&About>,
+    answers: Vec<Told>,
+) -> String {
     let by_case = scenario.cases.iter().zip(runs);
     let runs = by_case.flat_map(|(case, runs)| runs.iter().map(move |run| Run::of(case, run))).collect();
-    text(&Comparison { version: env!("CARGO_PKG_VERSION"), title: scenario.title.clone(), replay, runs })
+    text(&Comparison {
+        version: env!("CARGO_PKG_VERSION"),
+        title: scenario.title.clone(),
+        replay,
+        runs,
+        answers,
+    })
 }
 
 /// fio's own report of one run; what fio has no place for stands beside its keys, as `fairlift`.

@@ -4,6 +4,7 @@ mod answer;
 mod args;
 mod calibrate;
 mod catalog;
+mod cleanup;
 mod csv;
 mod doctor;
 mod error;
@@ -16,27 +17,32 @@ mod input;
 mod json;
 mod number;
 mod output;
+mod plan;
 mod program_table;
 mod programs;
 mod progress;
 mod report;
 mod reproduce;
 mod shell;
+mod spread;
 mod style;
 mod table;
 mod trace;
 mod validate;
 mod view;
+mod which;
 
 use std::path::Path;
 use std::process::ExitCode;
 
+use answer::goal::Goal;
 use args::{Arguments, Command, CompareArguments, DevicesAction, Format, RunArguments};
 use error::Failure;
 use fairlift_sim::result::RunResult;
 use fairlift_sim::scenario::{Scenario, run_all_recorded};
 use input::Columns;
 use output::Output;
+use plan::Plan;
 use progress::Bar;
 use style::Style;
 use view::View;
@@ -75,7 +81,8 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Validate(arguments) => validate::validate(&arguments)?,
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments)?,
         Command::Schedulers(arguments) => output::print(&catalog::schedulers(arguments.name.as_deref())?)?,
-        Command::Kernels => output::print(&catalog::kernels())?,
+        Command::Kernels(arguments) => output::print(&catalog::kernels(arguments.name.as_deref())?)?,
+        Command::Which(arguments) => which::which(&arguments)?,
         Command::Reproduce(arguments) => return reproduce::reproduce(&arguments),
         Command::Replay(arguments) => trace::replay::replay(&arguments)?,
         Command::Inspect(arguments) => trace::inspect::inspect(&arguments)?,
@@ -92,13 +99,27 @@ fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let output = Output::open(arguments.results.output.as_deref())?;
     let view = View::open(&arguments.results.view)?;
     let mut scenario = input::scenario(&arguments.work, &arguments.scheduler, Columns::All)?;
+    let goal = Goal::parse(&arguments.goal, &scenario)?;
     view.prepare(&mut scenario);
-    let mut runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
-    view.write(&scenario, &mut runs, arguments.work.explain)?;
+    if arguments.seeds > 1 && arguments.work.trace.is_some() {
+        return Err(Failure::new("--trace writes down one seed's runs, not those of several")
+            .at("--seeds")
+            .help("leave one of the two away"));
+    }
+    let plan = Plan::new(scenario, &input::devices(&arguments.work.device)?, arguments.seeds);
+    let runs = simulate(&plan.run, arguments.work.threads, arguments.work.trace.as_deref())?;
+    let mut compared = plan.sort(runs);
+    let scenario = &plan.shown;
+    view.write(scenario, &mut compared.first, arguments.work.explain)?;
+    let answers = answer::answers(scenario, &compared, &goal);
     let text = match arguments.results.output_format {
-        Format::Table => table::table(&scenario, &runs, output.style()) + &answer::answers(&scenario, &runs),
-        Format::Json => json::comparison(&scenario, &runs),
-        Format::Csv => csv::csv(&scenario, &runs),
+        Format::Table => {
+            let style = output.style();
+            let table = table::table(scenario, &compared.by_case(), style);
+            style.visible(&(table + &answer::text(scenario, &answers, &goal, style)))
+        }
+        Format::Json => json::comparison(scenario, &compared.all(), &goal, &answers),
+        Format::Csv => csv::csv(scenario, &compared.all()),
     };
     output.write(&text)
 }
@@ -109,6 +130,11 @@ fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
         return Err(Failure::new("'run' takes one scheduler")
             .at("--scheduler")
             .help("'fairlift compare' puts several side by side"));
+    }
+    if arguments.work.device.len() > 1 {
+        return Err(Failure::new("'run' takes one device")
+            .at("--device")
+            .help("'fairlift compare' takes several"));
     }
     let asked = arguments.scheduler.as_slice();
     let mut scenario = input::scenario(&arguments.work, asked, Columns::One)?;
@@ -121,9 +147,9 @@ fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
     let mut runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
     view.write(&scenario, &mut runs, arguments.work.explain)?;
     let text = match arguments.results.output_format {
-        Format::Table => report::report(&scenario, &runs, output.style()),
+        Format::Table => output.style().visible(&report::report(&scenario, &runs, output.style())),
         Format::Json => json::fio(&scenario.cases[0], &runs[0][0]),
-        Format::Csv => csv::csv(&scenario, &runs),
+        Format::Csv => csv::csv(&scenario, &plan::flat(&runs)),
     };
     output.write(&text)
 }

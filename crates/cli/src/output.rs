@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use crate::cleanup::Unfinished;
 use crate::error::Failure;
 use crate::style::Style;
 
@@ -24,6 +25,8 @@ pub struct Pending {
     path: PathBuf,
     temporary: PathBuf,
     file: File,
+    /// Until it has its name.
+    unfinished: Option<Unfinished>,
 }
 
 impl Output {
@@ -52,7 +55,10 @@ impl Output {
         temporary.push(format!(".{}.tmp", std::process::id()));
         let temporary = path.with_file_name(temporary);
         match File::create_new(&temporary) {
-            Ok(file) => Ok(Output::File(Pending { path: path.to_owned(), temporary, file })),
+            Ok(file) => {
+                let unfinished = Some(Unfinished::new(&temporary));
+                Ok(Output::File(Pending { path: path.to_owned(), temporary, file, unfinished }))
+            }
             Err(e) => Err(fail(reason(&e))),
         }
     }
@@ -99,14 +105,11 @@ impl Pending {
     fn publish(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         self.file.sync_all()?;
-        fs::rename(&self.temporary, &self.path)
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        // After a successful rename there is nothing left to remove.
-        let _ = fs::remove_file(&self.temporary);
+        fs::rename(&self.temporary, &self.path)?;
+        if let Some(unfinished) = self.unfinished.take() {
+            unfinished.keep();
+        }
+        Ok(())
     }
 }
 

@@ -1,18 +1,21 @@
 //! The comparison of programs: a paragraph per program, with columns of its own figures.
 
 use fairlift_sim::program::{Better, ProgramMetric};
-use fairlift_sim::result::{ProgramResult, RunResult};
+use fairlift_sim::result::ProgramResult;
 
-use crate::grid::{Grid, WIDTH, length, number, word};
+use crate::grid::{Grid, WIDTH, length, word};
 use crate::number::short;
+use crate::plan::Columns;
 use crate::style::Style;
-use crate::table::{Best, NOTHING, marked_as, rows_of};
+use crate::table::{Best, marked_as, plain, rows_of};
 
 /// All programs of a case; `names` are the rows' heads, at least `first` wide.
-pub fn programs(runs: &[RunResult], names: &[String], style: Style, first: usize) -> String {
-    let count = runs.first().map_or(0, |run| run.programs.len());
+pub fn programs(runs: &Columns<'_>, names: &[String], style: Style, first: usize) -> String {
+    let count = runs.first().and_then(|seeds| seeds.first()).map_or(0, |run| run.programs.len());
     let paragraphs = (0..count).map(|index| {
-        let results: Vec<&ProgramResult> = runs.iter().filter_map(|run| run.programs.get(index)).collect();
+        let by_seed =
+            runs.iter().map(|seeds| seeds.iter().filter_map(|run| run.programs.get(index)).collect());
+        let results: Vec<Vec<&ProgramResult>> = by_seed.collect();
         program(&results, names, style, first)
     });
     paragraphs.collect::<Vec<_>>().join("\n")
@@ -24,8 +27,8 @@ fn amount(value: f64) -> String {
 }
 
 /// One program under all schedulers.
-fn program(results: &[&ProgramResult], names: &[String], style: Style, first: usize) -> String {
-    let Some(any) = results.first() else { return String::new() };
+fn program(results: &[Vec<&ProgramResult>], names: &[String], style: Style, first: usize) -> String {
+    let Some(any) = results.first().and_then(|seeds| seeds.first()) else { return String::new() };
     let mut out = String::new();
     let mut title = style.bold(&any.name);
     let mut about = about(any);
@@ -58,9 +61,9 @@ fn about(program: &ProgramResult) -> String {
 }
 
 /// The parts of the program that have figures, in the order it reports them.
-fn parts(results: &[&ProgramResult]) -> Vec<&'static str> {
+fn parts(results: &[Vec<&ProgramResult>]) -> Vec<&'static str> {
     let mut parts = Vec::new();
-    for figure in results.iter().flat_map(|r| &r.figures) {
+    for figure in results.iter().flatten().flat_map(|r| &r.figures) {
         if !parts.contains(&figure.metric.part) {
             parts.push(figure.metric.part);
         }
@@ -68,9 +71,9 @@ fn parts(results: &[&ProgramResult]) -> Vec<&'static str> {
     parts
 }
 
-fn columns(grid: &mut Grid, results: &[&ProgramResult], names: &[String], part: &str) {
+fn columns(grid: &mut Grid, results: &[Vec<&ProgramResult>], names: &[String], part: &str) {
     let mut metrics: Vec<ProgramMetric> = Vec::new();
-    for figure in results.iter().flat_map(|r| &r.figures).filter(|f| f.metric.part == part) {
+    for figure in results.iter().flatten().flat_map(|r| &r.figures).filter(|f| f.metric.part == part) {
         if !metrics.contains(&figure.metric) {
             metrics.push(figure.metric);
         }
@@ -87,9 +90,7 @@ fn columns(grid: &mut Grid, results: &[&ProgramResult], names: &[String], part: 
             match metric.better {
                 Better::Higher => marked_as(results, Best::Highest, value, short),
                 Better::Lower => marked_as(results, Best::Lowest, value, short),
-                Better::Neither => {
-                    results.iter().map(|r| number(value(r).map_or(NOTHING.to_owned(), amount))).collect()
-                }
+                Better::Neither => plain(results, value, amount),
             }
         })
         .collect();

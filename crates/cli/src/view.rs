@@ -1,12 +1,13 @@
 //! Results to look at: `--report` and `--plots`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use fairlift_report::{figures, page};
+use fairlift_report::{Figure, figures, page};
 use fairlift_sim::result::RunResult;
 use fairlift_sim::scenario::Scenario;
 
 use crate::args::ViewArguments;
+use crate::cleanup::Unfinished;
 use crate::error::Failure;
 use crate::output::{Output, reason};
 
@@ -52,8 +53,15 @@ impl View {
 
     fn write_files(self, scenario: &Scenario, runs: &[Vec<RunResult>]) -> Result<(), Failure> {
         if let Some(folder) = &self.plots {
+            // All of them or none: a figure of an earlier run is replaced only when this one is whole.
+            let mut written = Vec::new();
             for figure in figures(scenario, runs) {
-                figure.write(folder).map_err(|e| Failure::new(e.to_string()).at("--plots"))?;
+                written.extend(write_figure(&figure, folder)?);
+            }
+            for (unfinished, temporary, path) in written {
+                let failed = |e: std::io::Error| cannot_write(&path, &reason(&e));
+                std::fs::rename(&temporary, &path).map_err(failed)?;
+                unfinished.keep();
             }
         }
         if let Some(output) = self.page {
@@ -65,13 +73,28 @@ impl View {
     }
 }
 
+/// A figure's files under names of their own, each with the name it is to have.
+fn write_figure(figure: &Figure, folder: &Path) -> Result<[(Unfinished, PathBuf, PathBuf); 2], Failure> {
+    let hidden = format!(".{}.{}", figure.name, std::process::id());
+    let paths = ["svg", "png"].map(|ending| {
+        let temporary = folder.join(format!("{hidden}.{ending}"));
+        (Unfinished::new(&temporary), temporary, folder.join(format!("{}.{ending}", figure.name)))
+    });
+    figure.write_as(folder, &hidden).map_err(|e| Failure::new(e.to_string()).at("--plots"))?;
+    Ok(paths)
+}
+
+fn cannot_write(path: &Path, why: &str) -> Failure {
+    Failure::new(format!("cannot write '{}': {why}", path.display())).at("--plots")
+}
+
 /// The command line, for a shell.
 fn command() -> String {
     let words = std::env::args().skip(1).map(|word| quoted(&word));
     std::iter::once("fairlift".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@+%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

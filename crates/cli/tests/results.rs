@@ -280,20 +280,3 @@ fn todays_schedulers_on_a_kind_of_device() {
     let default = folder.run("run small.fio --device nvme --output-format csv").ok();
     assert!(default.contains("mq-deadline"), "{default}");
 }
-
-/// A drive whose queue takes all: whoever orders, the same.
-#[test]
-fn a_comparison_ends_with_an_answer() {
-    let deep = "[deep]\nrw=randread\ndirect=1\nioengine=libaio\niodepth=32\nbs=256k\nsize=1g\nruntime=1\ntime_based\n";
-    let folder = Folder::new().with("alike.fio", deep);
-    let alike = folder.run("compare alike.fio --device nvme --scheduler none,mq-deadline").ok();
-    assert!(alike.contains("It does not matter which"), "{alike}");
-    let one = folder.run("compare alike.fio --device nvme --scheduler none").ok();
-    assert!(!one.contains("does not matter"), "there is nothing to choose: {one}");
-    // A depth-1 reader beside a stream, on a disk that takes 32 requests: none lets it starve, fl-cfq takes turns.
-    let beside = "[light]\nrw=randread\ndirect=1\nbs=4k\nsize=4g\nruntime=3\ntime_based\n\
-                  [stream]\nrw=read\ndirect=1\nbs=256k\nsize=4g\nioengine=libaio\niodepth=32\nruntime=3\ntime_based\n";
-    let folder = Folder::new().with("beside.fio", beside);
-    let text = folder.run("compare beside.fio --device hdd --scheduler none,fl-cfq").ok();
-    assert!(text.contains("fl-cfq alone keeps everybody") && text.contains("stream gets"), "{text}");
-}

@@ -45,16 +45,13 @@ const TIMES: &str = "a whole number with us, ms, s, m, h or d";
 /// Bytes with a suffix. `kb_base` is 1024 or 1000; `kib`, `mib`… are the *other* base: fio's inversion, kept on purpose.
 pub(crate) fn size(text: &str, kb_base: u64) -> Result<Amount, Wrong> {
     let text = text.trim();
-    let (number, suffix) =
-        leading_number(text).ok_or_else(|| Wrong::new(format!("'{text}' is not a size"), SIZES))?;
+    let (number, suffix) = leading_number(text).map_err(|why| why.of(text, "a size", SIZES))?;
     if suffix == "%" {
         return Ok(Amount::Percent(number));
     }
     let unit = byte_unit(suffix, kb_base)
         .ok_or_else(|| Wrong::new(format!("'{text}' has an unknown suffix '{suffix}'"), SIZES))?;
-    let bytes = number
-        .checked_mul(unit)
-        .ok_or_else(|| Wrong::new(format!("'{text}' does not fit in 64 bits"), SIZES))?;
+    let bytes = number.checked_mul(unit).ok_or_else(|| NoNumber::TooLarge.of(text, "a size", SIZES))?;
     Ok(Amount::Bytes(bytes))
 }
 
@@ -82,8 +79,7 @@ pub(crate) fn signed_bytes(text: &str, kb_base: u64) -> Result<i64, Wrong> {
 /// A time in microseconds. A bare number counts in `unit_us` (1 or 1,000,000).
 pub(crate) fn time_us(text: &str, unit_us: u64) -> Result<u64, Wrong> {
     let text = text.trim();
-    let (number, suffix) =
-        leading_number(text).ok_or_else(|| Wrong::new(format!("'{text}' is not a time"), TIMES))?;
+    let (number, suffix) = leading_number(text).map_err(|why| why.of(text, "a time", TIMES))?;
     let unit = match suffix.to_ascii_lowercase().as_str() {
         "" => unit_us,
         "us" | "usec" => 1,
@@ -106,13 +102,39 @@ pub(crate) fn fraction(text: &str) -> Result<f64, Wrong> {
     value.ok_or_else(|| Wrong::new(format!("'{text}' is not a number"), "a decimal number such as 1.2"))
 }
 
+/// Why a text begins with no number.
+enum NoNumber {
+    Negative,
+    TooLarge,
+    Other,
+}
+
+impl NoNumber {
+    fn of(&self, text: &str, what: &str, allowed: &'static str) -> Wrong {
+        let message = match self {
+            Self::Negative => format!("'{text}' is negative"),
+            Self::TooLarge => format!("'{text}' is too large: it does not fit in 64 bits"),
+            Self::Other => format!("'{text}' is not {what}"),
+        };
+        Wrong::new(message, allowed)
+    }
+}
+
 /// Splits `12k` into 12 and `k`; hexadecimal numbers take all hexadecimal digits.
-fn leading_number(text: &str) -> Option<(u64, &str)> {
+fn leading_number(text: &str) -> Result<(u64, &str), NoNumber> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let (digits, radix) = hex.map_or((text, 10), |digits| (digits, 16));
     let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
-    let number = u64::from_str_radix(&digits[..end], radix).ok()?;
-    Some((number, &digits[end..]))
+    match u64::from_str_radix(&digits[..end], radix) {
+        Ok(number) => Ok((number, &digits[end..])),
+        Err(_) if end > 0 => Err(NoNumber::TooLarge),
+        Err(_)
+            if text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) =>
+        {
+            Err(NoNumber::Negative)
+        }
+        Err(_) => Err(NoNumber::Other),
+    }
 }
 
 fn byte_unit(suffix: &str, kb_base: u64) -> Option<u64> {
@@ -154,6 +176,14 @@ mod tests {
         for text in ["", "k", "4q", "1.5g", "8*1k", "-4k", "20%%", "99999999999999999999", "16385p", "4kk"] {
             assert!(bytes(text, 1024).is_err(), "{text}");
         }
+        let message = |text: &str| bytes(text, 1024).unwrap_err().message;
+        assert_eq!(message("-4k"), "'-4k' is negative");
+        assert_eq!(
+            message("99999999999999999999"),
+            "'99999999999999999999' is too large: it does not fit in 64 bits"
+        );
+        assert_eq!(message("16385p"), "'16385p' is too large: it does not fit in 64 bits");
+        assert_eq!(message("-k"), "'-k' is not a size");
     }
 
     #[test]

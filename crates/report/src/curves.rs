@@ -42,7 +42,15 @@ impl Figure {
     /// # Errors
     /// When it cannot be drawn or a file cannot be written.
     pub fn write(&self, folder: &Path) -> Result<[PathBuf; 2], DrawError> {
-        let [svg, png] = ["svg", "png"].map(|ending| folder.join(format!("{}.{ending}", self.name)));
+        self.write_as(folder, &self.name)
+    }
+
+    /// The same under another name.
+    ///
+    /// # Errors
+    /// As [`Figure::write`].
+    pub fn write_as(&self, folder: &Path, name: &str) -> Result<[PathBuf; 2], DrawError> {
+        let [svg, png] = ["svg", "png"].map(|ending| folder.join(format!("{name}.{ending}")));
         let text = self.svg()?;
         std::fs::write(&svg, text).map_err(|e| DrawError::of(&svg, &e))?;
         self.chart.png(&png)?;

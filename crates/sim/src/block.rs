@@ -102,6 +102,14 @@ pub struct BlockStats {
     pub busy_ns: u64,
     /// Integral of requests in queue and device over time, request-nanoseconds.
     pub queue_ns: u128,
+    /// Of that the part in the device.
+    pub device_ns: u128,
+    /// Integral of tasks that wait for a request slot, task-nanoseconds.
+    pub slot_wait_ns: u128,
+    /// Time with at least one bio held by a limit or a controller above the queue, nanoseconds.
+    pub limited_ns: u64,
+    /// Time the scheduler's lock was held, nanoseconds.
+    pub lock_ns: u64,
     /// Device time by context slot, nanoseconds; adds up to `busy_ns`. A busy interval is charged to the request whose
     /// completion ends it.
     pub device_time_ns: Vec<u64>,
@@ -252,6 +260,7 @@ impl BlockLayer {
             return now; // goes around it
         }
         let start = if self.cost.locked { now.max(self.locked_until_ns) } else { now };
+        self.stats.lock_ns += if self.cost.locked { self.cost.per_bio_ns } else { 0 };
         self.locked_until_ns = start + self.cost.per_bio_ns;
         self.locked_until_ns
     }
@@ -798,8 +807,16 @@ impl BlockLayer {
     }
 
     fn account(&mut self, now: u64) {
-        let pending = self.queue.pending() as u128;
-        self.stats.queue_ns += pending * u128::from(now - self.last_change.min(now));
+        let passed = now - self.last_change.min(now);
+        if passed == 0 {
+            return;
+        }
+        self.stats.queue_ns += self.queue.pending() as u128 * u128::from(passed);
+        self.stats.device_ns += u128::from(self.in_device) * u128::from(passed);
+        self.stats.slot_wait_ns += self.waiting.len() as u128 * u128::from(passed);
+        if self.queue.held() > 0 || self.seat.as_ref().is_some_and(Seat::holds_any) {
+            self.stats.limited_ns += passed;
+        }
         self.last_change = now;
     }
 

@@ -55,6 +55,8 @@ struct TaskState {
     in_ready: bool,
     program: bool,
     name: String,
+    /// Processor time so far, nanoseconds.
+    cpu_ns: u64,
     ended: bool,
     /// Tasks that wait for its end.
     joining: Vec<TaskId>,
@@ -116,6 +118,7 @@ impl Machine {
             in_ready: false,
             program,
             name: format!("task{}", task.0),
+            cpu_ns: 0,
             ended: false,
             joining: Vec::new(),
             completions: VecDeque::new(),
@@ -169,6 +172,11 @@ impl Machine {
     /// Files, page cache, file system.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
+    }
+
+    /// Processor time of the task so far, nanoseconds.
+    pub(crate) fn cpu_ns_of(&self, task: TaskId) -> u64 {
+        self.tasks[task.0].cpu_ns
     }
 
     pub(crate) fn context_of(&self, task: TaskId) -> ContextId {
@@ -570,6 +578,9 @@ impl Sys {
             }
             if !armed {
                 armed = true;
+                if matches!(why, Why::CPU) {
+                    machine.tasks[task.0].cpu_ns += at - machine.now;
+                }
                 machine.wake_at(at, task);
             }
             None

@@ -8,6 +8,7 @@ use fairlift_fio::{Job, expand};
 
 use crate::block::BlockLayer;
 use crate::device::DeviceSpec;
+use crate::ends::{Endless, endless};
 use crate::engine::{Outcome, Simulation};
 use crate::group::GroupTree;
 use crate::kernel::controller::{ControllerSpec, Place};
@@ -87,6 +88,8 @@ pub enum LabError {
         /// Simulated time, nanoseconds.
         at_ns: u64,
     },
+    /// A job or program cannot end in that time.
+    Endless(Endless),
     /// The jobs are not done after [`LIMIT_NS`] of simulated time.
     TooLong,
 }
@@ -104,6 +107,9 @@ impl fmt::Display for LabError {
                     "internal error: the simulation stands still at {} s; please report it",
                     *at_ns as f64 / 1e9
                 )
+            }
+            LabError::Endless(Endless { name, reason }) => {
+                write!(f, "'{name}' does not end within the simulated day there is: {reason}")
             }
             LabError::TooLong => {
                 write!(f, "the jobs are not done after a day of simulated time: give them a runtime")
@@ -149,7 +155,12 @@ pub fn run_with(
     let contexts =
         expansion.processes.len() + program_tasks + traced + DAEMONS + usize::from(!setup.groups.is_empty());
     let (host, controller) = around(setup);
-    let rules = host.rules(setup.rules);
+    let mut rules = host.rules(setup.rules);
+    // As in the module: an elevator that obeys yields is told of them.
+    rules.journal_yields |= setup.scheduler.yields();
+    if let Some(endless) = endless(&jobs, setup.programs, &rules) {
+        return Err(LabError::Endless(endless));
+    }
     let mut config = rules.queue_config(device.limits(), contexts);
     let direct = setup.scheduler.is_direct();
     host.configure(&mut config, &rules, device.limits(), direct)
@@ -197,8 +208,9 @@ pub fn run_with(
     let limit_ns = if replaying.is_some() { u64::MAX } else { LIMIT_NS };
     let outcome = simulation.run(limit_ns, progress);
     *recording = simulation.take_recording();
-    let (duration_ns, block, device_busy_ns) =
-        simulation.with_machine(|m| (m.now(), m.block.stats().clone(), m.block.device().busy_ns()));
+    let (duration_ns, block) = simulation.with_machine(|m| (m.now(), m.block.stats().clone()));
+    let (device_busy_ns, device_limited_ns) =
+        simulation.with_machine(|m| (m.block.device().busy_ns(), m.block.device().limited_ns()));
     match outcome {
         Outcome::Finished => {}
         Outcome::Stuck => return Err(LabError::Stuck { at_ns: duration_ns }),
@@ -221,6 +233,7 @@ pub fn run_with(
         block,
         duration_ns,
         device_busy_ns,
+        device_limited_ns,
         outcome,
         explanation: simulation.with_machine(crate::engine::Machine::take_anatomy),
     })

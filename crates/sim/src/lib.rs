@@ -4,6 +4,7 @@
 pub mod anatomy;
 pub mod block;
 pub mod device;
+pub mod ends;
 pub mod engine;
 pub mod group;
 pub mod kernel;

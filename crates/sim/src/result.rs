@@ -64,6 +64,10 @@ pub struct JobResult {
     pub ended_ns: u64,
     /// Device time charged to its io contexts, nanoseconds, over the whole run.
     pub device_time_ns: u64,
+    /// Processor time, that for the scheduler included, nanoseconds.
+    pub cpu_ns: u64,
+    /// From its first I/O to its end, nanoseconds: what is not counted, too.
+    pub lifetime_ns: u64,
     /// Queue depth wanted.
     pub depth: u32,
     /// I/Os submitted, by how many were in flight with them: 1, 2-3, 4-7, 8-15, 16-31, 32-63, more (fio's `iodepth_level`).
@@ -122,6 +126,8 @@ impl JobResult {
         self.started_ns = self.started_ns.min(other.started_ns);
         self.ended_ns = self.ended_ns.max(other.ended_ns);
         self.device_time_ns += other.device_time_ns;
+        self.cpu_ns += other.cpu_ns;
+        self.lifetime_ns += other.lifetime_ns;
         for (mine, theirs) in self.depth_levels.iter_mut().zip(&other.depth_levels) {
             *mine += theirs;
         }
@@ -181,6 +187,8 @@ pub struct RunResult {
     pub duration_ns: u64,
     /// Time the device worked, background work included, nanoseconds.
     pub device_busy_ns: u64,
+    /// Time in which a command waited in the device for a rate that was set, nanoseconds.
+    pub device_limited_ns: u64,
     /// How it ended.
     pub outcome: Outcome,
     /// Why things took as long as they did, if that was asked for.

@@ -73,6 +73,7 @@ fn case(job: &Measured, seconds: u64) -> Result<Case, Failure> {
         groups: GroupTree::default(),
         replaying: None,
         device: None,
+        seed: None,
         global_options: parsed.global_options,
     })
 }

@@ -15,6 +15,7 @@ use crate::error::{Failure, note};
 use crate::grid::{WIDTH, wrapped};
 use crate::number::{count, seconds};
 use crate::output::Output;
+use crate::plan::{flat, single};
 use crate::style::Style;
 use crate::view::View;
 use crate::{csv, input, json, table};
@@ -53,9 +54,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     // Groups are known with the trace.
     let (of_groups, of_schedulers): (Vec<&String>, Vec<_>) =
         arguments.set.iter().partition(|setting| setting.starts_with(input::GROUP_SETTING));
-    for setting in of_schedulers {
-        input::set(&mut scenario, setting)?;
-    }
+    input::set_all(&mut scenario, of_schedulers.into_iter())?;
     let devices = arguments.device.iter().map(|name| input::device(name)).collect::<Result<Vec<_>, _>>()?;
     if let Some(first) = devices.first() {
         scenario.device = first.clone();
@@ -74,6 +73,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
         groups: groups.clone(),
         replaying: Some(Replaying { trace: Arc::clone(&trace), timing: arguments.timing }),
         device,
+        seed: None,
         global_options: Vec::new(),
     };
     scenario.cases = match devices.len() {
@@ -86,20 +86,21 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
             })
             .collect(),
     };
-    for setting in of_groups {
-        input::set(&mut scenario, setting)?;
-    }
+    input::set_all(&mut scenario, of_groups.into_iter())?;
     scenario.title = title(arguments, &trace, format);
     let notes = notes(&scenario, &trace, arguments);
     view.prepare(&mut scenario);
     let mut runs = crate::simulate(&scenario, arguments.threads, arguments.record.as_deref())?;
     view.write(&scenario, &mut runs, arguments.explain)?;
     let text = match arguments.results.output_format {
-        Format::Table => with_notes(&table::table(&scenario, &runs, output.style()), &notes, output.style()),
+        Format::Table => {
+            let style = output.style();
+            style.visible(&with_notes(&table::table(&scenario, &single(&runs), style), &notes, style))
+        }
         Format::Json => json::replay(&scenario, &runs, &about(arguments, &trace, format, notes)),
         Format::Csv => {
             notes.iter().for_each(|text| note(text));
-            csv::csv(&scenario, &runs)
+            csv::csv(&scenario, &flat(&runs))
         }
     };
     output.write(&text)

@@ -3,6 +3,9 @@
 //! Powers and logarithms come from the `libm` crate, so that the same seed gives the same blocks on every machine.
 //! Zipf: J. Gray et al., "Quickly generating billion-record synthetic databases", SIGMOD 1994.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use crate::job::Distribution;
 use crate::offsets::rng::Rng;
 
@@ -87,12 +90,31 @@ fn shift(rng: &mut Rng, blocks: u64, center: Option<f64>) -> u64 {
 }
 
 fn zipf(theta: f64, blocks: u64) -> Shape {
-    let term = |n: u64| libm::pow(1.0 / n as f64, theta);
-    // Summed from the front: the order decides the last bits.
-    let zeta = (1..=blocks.min(ZETA_TERMS_MAX)).map(term).fold(0.0, |sum, term| sum + term);
+    let zeta = zeta(theta, blocks.min(ZETA_TERMS_MAX));
     let half = libm::pow(0.5, theta);
     let eta = (1.0 - libm::pow(2.0 / blocks as f64, 1.0 - theta)) / (1.0 - (1.0 + half) / zeta);
     Shape::Zipf { zeta, alpha: 1.0 / (1.0 - theta), eta, two: 1.0 + half }
+}
+
+/// Sums that were computed, by the exponent's bits and the terms: every process of a job, and every run of a comparison, needs the
+/// same one.
+static ZETAS: Mutex<BTreeMap<(u64, u64), f64>> = Mutex::new(BTreeMap::new());
+/// Most sums that are kept.
+const ZETAS_MAX: usize = 1024;
+
+/// The sum of the series. Who comes while it is computed waits for it instead of computing it, too.
+fn zeta(theta: f64, terms: u64) -> f64 {
+    let mut known = ZETAS.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.len() >= ZETAS_MAX {
+        known.clear();
+    }
+    *known.entry((theta.to_bits(), terms)).or_insert_with(|| sum(theta, terms))
+}
+
+fn sum(theta: f64, terms: u64) -> f64 {
+    let term = |n: u64| libm::pow(1.0 / n as f64, theta);
+    // Summed from the front: the order decides the last bits.
+    (1..=terms).map(term).fold(0.0, |sum, term| sum + term)
 }
 
 /// Mean of twelve uniform blocks, moved by up to half a deviation.

@@ -8,6 +8,7 @@ mod events;
 mod flash;
 pub mod import;
 mod null;
+mod paced;
 pub mod rng;
 mod spec;
 
@@ -78,4 +79,9 @@ pub trait Device: Debug {
 
     /// Nanoseconds it has been working on commands or its own background work since the start.
     fn busy_ns(&self) -> u64;
+
+    /// Nanoseconds since the start in which a command waited for nothing but a rate that was set (a volume's limit).
+    fn limited_ns(&self) -> u64 {
+        0
+    }
 }

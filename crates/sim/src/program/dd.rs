@@ -3,7 +3,7 @@
 use super::options::{self, shorten};
 use super::process::During;
 use super::{Failure, Process, Program, ProgramError, ProgramMetric, Run};
-use crate::kernel::{Fd, OpenFlags};
+use crate::kernel::{Fd, OpenFlags, Rules};
 use crate::scheduler::nearest;
 
 /// Operands, and what their values may be.
@@ -222,6 +222,12 @@ impl Program for Dd {
             _ => None,
         };
         [&self.from, &self.to].into_iter().filter_map(device).collect()
+    }
+
+    fn least_ns(&self, rules: &Rules) -> u64 {
+        // A file may end before that, /dev/zero does not.
+        let blocks = if self.from == End::Nothing { self.blocks.unwrap_or(0) } else { 0 };
+        blocks.saturating_mul(rules.cpu_per_io_ns)
     }
 
     fn run(&self, process: Process) -> Run<'_> {

@@ -129,7 +129,10 @@ pub fn spawn(
                 signal.wait(&sys).await;
             }
             sys.sleep_until(start_ns).await;
+            let born_ns = sys.now();
             task.run(&sys).await;
+            task.result.lifetime_ns = sys.now() - born_ns;
+            task.result.cpu_ns = sys.machine.borrow().cpu_ns_of(sys.task);
             task.result.ended_ns = task.result.started_ns.max(sys.now());
             task.end_others(&groups);
             // Another task may get the context's slot from here on.

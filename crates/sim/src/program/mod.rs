@@ -26,6 +26,7 @@ pub use metric::{Better, Figure, ProgramMetric};
 pub use process::{Console, Failure, Process};
 pub use spawn::{ProgramSpec, Programs, spawn};
 
+use crate::kernel::Rules;
 use crate::scheduler::nearest;
 
 /// A program's run: ends with the program.
@@ -57,6 +58,11 @@ pub trait Program: fmt::Debug + Send + Sync {
     /// Whole devices it opens by name.
     fn devices(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Nanoseconds it takes at least under a kernel, as far as that is known.
+    fn least_ns(&self, _rules: &Rules) -> u64 {
+        0
     }
 
     /// Do it.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::options::shorten;
 use super::{Failure, Process, Program, ProgramError, ProgramMetric, Run, parse_words};
+use crate::kernel::Rules;
 
 const GRAMMAR: &str = "programs, ';', 'while :; do …; done', 'time', 'sh -c \"…\"'";
 /// Deepest nesting of loops and `sh -c`.
@@ -319,6 +320,10 @@ impl Program for Shell {
 
     fn needs_files(&self) -> bool {
         self.programs().iter().any(|p| p.needs_files())
+    }
+
+    fn least_ns(&self, rules: &Rules) -> u64 {
+        self.programs().iter().map(|p| p.least_ns(rules)).fold(0, u64::saturating_add)
     }
 
     fn devices(&self) -> Vec<String> {

@@ -328,6 +328,7 @@ impl Reader<'_> {
                 groups,
                 replaying: None,
                 device: None,
+                seed: None,
                 global_options: parsed.global_options,
             });
         }

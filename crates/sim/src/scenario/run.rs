@@ -1,13 +1,20 @@
 //! All runs of a scenario, in parallel.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fairlift_fio::Job;
 
 use super::Scenario;
 use crate::lab::{self, LabError, Setup};
 use crate::recording::Recording;
 use crate::result::RunResult;
+
+/// Within how much time processes start that start together, where a case has a seed of its own, microseconds: what fio takes to
+/// start some. A guess; it only has to be longer than a request.
+const START_US: u64 = 10_000;
 
 /// Hears how far the runs are; called from several threads.
 pub trait Progress: Sync {
@@ -124,6 +131,24 @@ pub fn run_all_recorded(
     Ok(rows)
 }
 
+/// The jobs as a seed of a case's own moves them. fio repeats its places, sizes and directions from run to run (`randrepeat=1`); here
+/// they come from the seed, except where a job asks for some by `randseed` or `allrandrepeat`. And processes that start together
+/// do so within [`START_US`], as they do on a real machine: without that, sequential jobs on a device that draws nothing would be
+/// the same run whatever the seed.
+fn varied(jobs: &[Job]) -> Vec<Job> {
+    let mut jobs = jobs.to_vec();
+    for job in &mut jobs {
+        let delay = &mut job.schedule.start_delay_us;
+        if !job.seeding.allrandrepeat && job.seeding.randseed.is_none() {
+            job.seeding.randrepeat = false;
+            if delay.0 == delay.1 {
+                delay.1 += START_US;
+            }
+        }
+    }
+    jobs
+}
+
 fn one(
     scenario: &Scenario,
     run: usize,
@@ -132,17 +157,21 @@ fn one(
 ) -> Result<RunResult, LabError> {
     let width = scenario.schedulers.len();
     let case = &scenario.cases[run / width];
+    let (jobs, seed) = match case.seed {
+        Some(seed) => (Cow::Owned(varied(&case.jobs)), seed),
+        None => (Cow::Borrowed(&case.jobs[..]), scenario.seed),
+    };
     let setup = Setup {
         scheduler: &scenario.schedulers[run % width],
         device: case.device.as_ref().unwrap_or(&scenario.device),
         rules: &scenario.rules,
         memory: scenario.memory,
         filesystem: scenario.filesystem,
-        jobs: &case.jobs,
+        jobs: &jobs,
         programs: &case.programs,
         groups: &case.groups,
         warmup_ns: scenario.warmup_ns,
-        seed: scenario.seed,
+        seed,
         runtime_ns: scenario.runtime_ns,
         fresh_files: scenario.fresh_files,
         explain: scenario.explain,

@@ -119,6 +119,14 @@ impl SchedulerSpec {
                 allowed: format!("{name}:TUNABLE=VALUE"),
                 nearest: None,
             })?;
+            if spec.sets(tunable.trim()) {
+                return Err(SchedulerError {
+                    word: setting.to_owned(),
+                    message: format!("{name}.{} is set twice", tunable.trim()),
+                    allowed: String::new(),
+                    nearest: None,
+                });
+            }
             spec.set(tunable.trim(), value.trim(), implied)?;
         }
         Ok(spec)
@@ -137,6 +145,11 @@ impl SchedulerSpec {
         self.settings.retain(|(name, _)| *name != found.name);
         self.settings.push((found.name, value.to_owned()));
         Ok(())
+    }
+
+    /// Was this tunable set, of the elevator or of the host?
+    fn sets(&self, tunable: &str) -> bool {
+        self.settings().chain(self.host.iter()).any(|(name, _)| name == tunable)
     }
 
     /// Change a setting of the host around the elevator, whose own are `list`.
@@ -193,6 +206,26 @@ impl SchedulerSpec {
     /// Its description.
     pub fn descriptor(&self) -> &'static Descriptor {
         self.descriptor
+    }
+
+    /// Whose kernels know its name; `None`: it is no built-in.
+    pub fn era(&self) -> Option<names::Era> {
+        self.name.map(|name| name.era)
+    }
+
+    /// The profile that was asked for, if one was.
+    pub fn asked_profile(&self) -> Option<&'static str> {
+        self.profile
+    }
+
+    /// The elevator's own settings as they were asked for.
+    pub fn settings(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.settings.iter().map(|(name, value)| (*name, value.as_str()))
+    }
+
+    /// Does it obey yields (`yield=1`)?
+    pub fn yields(&self) -> bool {
+        self.settings().any(|(name, value)| name == "yield" && value != "0")
     }
 
     /// Settings of the host around it.
@@ -262,8 +295,15 @@ fn find_profile(descriptor: &'static Descriptor, profile: &str) -> Result<&'stat
 
 fn refused(elevator: &str, tunable: &Tunable, value: &str, error: SetError) -> SchedulerError {
     let name = tunable.name;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let message = match error {
-        SetError::OutOfRange(_) => format!("{elevator}.{name}={value} is out of range"),
+        SetError::OutOfRange(_) if value.parse::<u64>().is_ok_and(|value| value < tunable.min) => {
+            format!("{elevator}.{name}={value} is too small")
+        }
+        SetError::OutOfRange(_) => format!("{elevator}.{name}={value} is too large"),
+        _ if value.strip_prefix('-').is_some_and(digits) => {
+            format!("{elevator}.{name}={value} is negative")
+        }
         _ => format!("{elevator}.{name}={value} is not a value it takes"),
     };
     SchedulerError { word: value.to_owned(), message, allowed: range_of(tunable), nearest: None }

@@ -41,6 +41,8 @@ pub(super) struct Cloud {
     done: Events<u32>,
     in_device: u32,
     busy: BusyClock,
+    /// Somebody waits for tokens.
+    limited: BusyClock,
 }
 
 impl Cloud {
@@ -54,6 +56,7 @@ impl Cloud {
             done,
             in_device: 0,
             busy: BusyClock::default(),
+            limited: BusyClock::default(),
         }
     }
 
@@ -99,7 +102,9 @@ impl Cloud {
             self.done.push(at + waiting.latency_ns, waiting.tag);
             self.last = queue;
             from = at;
+            self.limited.set(self.queues.iter().any(|queue| !queue.is_empty()), at);
         }
+        self.limited.set(self.queues.iter().any(|queue| !queue.is_empty()), now);
     }
 }
 
@@ -144,5 +149,9 @@ impl Device for Cloud {
 
     fn busy_ns(&self) -> u64 {
         self.busy.total_ns()
+    }
+
+    fn limited_ns(&self) -> u64 {
+        self.limited.total_ns()
     }
 }

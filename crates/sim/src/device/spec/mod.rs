@@ -31,6 +31,7 @@ use super::disk::DiskSpec;
 use super::drive::DriveSpec;
 use super::flash::FlashSpec;
 use super::null::NullSpec;
+use super::paced::Paced;
 use super::{Device, Limits};
 
 /// Largest device file read, bytes; the presets are a few KiB.
@@ -49,6 +50,8 @@ pub struct DeviceSpec {
     fields: Fields,
     parts: Parts,
     measured: Option<Measured>,
+    /// How long everything takes beside what the parameters say, percent.
+    pace_percent: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -123,7 +126,7 @@ impl DeviceSpec {
         };
         let measured = measured::read(&mut fields)?;
         fields.finish()?;
-        Ok(DeviceSpec { name, description, model, fields, parts, measured })
+        Ok(DeviceSpec { name, description, model, fields, parts, measured, pace_percent: 100 })
     }
 
     /// The preset's name or the file's path; of a flash drive with the state it is in.
@@ -158,8 +161,19 @@ impl DeviceSpec {
         }
     }
 
+    /// The same, but everything takes `percent` of its time.
+    #[must_use]
+    pub fn paced(&self, percent: u32) -> DeviceSpec {
+        DeviceSpec { pace_percent: percent, ..self.clone() }
+    }
+
     /// The device, idle and at rest. Only `seed` decides its random service times.
     pub fn build(&self, seed: u64) -> Box<dyn Device> {
+        let device = self.build_as_described(seed);
+        if self.pace_percent == 100 { device } else { Box::new(Paced::new(device, self.pace_percent)) }
+    }
+
+    fn build_as_described(&self, seed: u64) -> Box<dyn Device> {
         match &self.parts {
             Parts::Disk(spec) => Box::new(spec.build()),
             Parts::Drive(spec) => Box::new(spec.build()),
@@ -275,6 +289,11 @@ fn load_fields(name_or_path: &str, depth: usize) -> Result<Fields, SpecError> {
         )));
     }
     let bytes = std::fs::read(path).map_err(|error| whole(format!("cannot read: {error}")))?;
+    if [&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"\xfe\xff"].iter().any(|mark| bytes.starts_with(mark)) {
+        return Err(whole(
+            "it begins with a byte order mark (BOM): save it as UTF-8 without one".to_string(),
+        ));
+    }
     let text = String::from_utf8(bytes).map_err(|_| whole("not a text file (not UTF-8)".to_string()))?;
     based_fields(&text, name_or_path, depth)
 }

@@ -42,12 +42,14 @@ pub(crate) struct Seat {
     thread: Option<TaskId>,
     /// The thread waits to be woken.
     idle: bool,
+    /// Bios it holds.
+    holding: usize,
 }
 
 impl Seat {
     pub(crate) fn new(controller: Box<dyn Controller>) -> Seat {
         let (entries, free, lines) = (Vec::new(), Vec::new(), Vec::new());
-        Seat { controller, entries, free, lines, thread: None, idle: false }
+        Seat { controller, entries, free, lines, thread: None, idle: false, holding: 0 }
     }
 
     pub(crate) fn thread_name(&self) -> &'static str {
@@ -79,6 +81,7 @@ impl Seat {
                 if let Some(entry) = &mut self.entries[ticket as usize] {
                     entry.held = true;
                 }
+                self.holding += 1;
                 Seated::Held
             }
             Verdict::SleepUntil(at) => Seated::Sleep(at, ticket),
@@ -137,6 +140,7 @@ impl Seat {
             self.controller.conduct(now, &mut out);
         }
         self.idle = out.is_empty();
+        self.holding -= out.len().min(self.holding);
         out
     }
 
@@ -159,6 +163,11 @@ impl Seat {
 
     pub(crate) fn is_waiting(&self, task: TaskId) -> bool {
         self.lines.iter().any(|line| line.contains(&task))
+    }
+
+    /// Does it hold any bio?
+    pub(crate) fn holds_any(&self) -> bool {
+        self.holding > 0
     }
 
     /// Bios it knows of, and tasks that wait for it.
