@@ -9,8 +9,8 @@ FAIRLIFT = target/release/fairlift
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 16
 
-demo: build ## compare noop, deadline and cfq: one random reader beside 1...16 sequential readers
-	$(FAIRLIFT) compare experiments/demo-readers.toml
+demo: build ## compare seven schedulers on a database beside a backup, and say which to take
+	$(FAIRLIFT) compare experiments/demo.toml --goal p99:database
 
 build: ## the release binary, target/release/fairlift
 	@scripts/need cargo cc

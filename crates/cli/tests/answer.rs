@@ -150,8 +150,10 @@ fn a_programs_figure_can_be_the_goal() {
 
 #[test]
 fn an_answer_ends_with_lines_to_paste() {
-    let text =
-        answer(BESIDE, "--device hdd --scheduler none,bfq:back_seek_max=16384:nr_requests=128 --goal p99:light");
+    let text = answer(
+        BESIDE,
+        "--device hdd --scheduler none,bfq:back_seek_max=16384:nr_requests=128 --goal p99:light",
+    );
     for line in [
         "  echo bfq >/sys/block/sda/queue/scheduler\n",
         "  echo 16384 >/sys/block/sda/queue/iosched/back_seek_max\n",

@@ -34,10 +34,10 @@ fn the_page_is_one_file_with_tables_figures_settings_and_stories() {
         "<dt>Seed</dt><dd>7</dd>",
         "fairlift compare --kernel 2.6.31 mix.fio --scheduler deadline,cfq --seed 7 --report page.html",
         "<caption>stream, reads</caption>",
-        "<strong>Latency: points</strong>",
-        "<strong>Bandwidth: stream</strong>",
-        "<strong>Share of device time: points</strong>",
-        "<strong>Device busy</strong>",
+        "aria-label=\"Latency: points. ",
+        "aria-label=\"Bandwidth: stream. ",
+        "aria-label=\"Share of device time: points. ",
+        "aria-label=\"Device busy. ",
         "queued behind stream",
     ] {
         assert!(page.contains(wanted), "the page has no '{wanted}'");
@@ -72,8 +72,8 @@ fn groups_have_their_share_beside_what_is_due_to_their_weight() {
         .ok();
     let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
     for wanted in [
-        "<strong>Share of device time: group /vms/heavy</strong>",
-        "<strong>Share of device time: group /vms/light</strong>",
+        "aria-label=\"Share of device time: group /vms/heavy. ",
+        "aria-label=\"Share of device time: group /vms/light. ",
         "due by weight",
         "<caption>group /vms/heavy, weight 300</caption>",
     ] {

@@ -12,7 +12,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use crate::ticks;
 
 /// Size of a figure, in its own pixels: three beside each other fill a page, one a telephone.
-const SIZE: (u32, u32) = (500, 330);
+const SIZE: (u32, u32) = (500, 374);
 /// Pixels of a PNG for each of these.
 const PNG_SCALE: u32 = 2;
 const MARGIN: u32 = 10;
@@ -23,6 +23,8 @@ const LEGEND_LINE: i32 = 20;
 const LEGEND_STROKE: i32 = 26;
 const LEGEND_GAP: i32 = 18;
 const TEXT: i32 = 14;
+/// The lines at the top: what it shows, then of which load, device and kernel.
+const HEAD_LINE: i32 = 20;
 /// Most marks an axis gets; their number is decided by [`crate::ticks`].
 const MARKS_MAX: usize = 40;
 
@@ -91,6 +93,8 @@ pub(crate) fn united(lines: Vec<Line>) -> Vec<Line> {
 
 /// A line chart.
 pub(crate) struct Chart {
+    /// What it shows, and of what: figures are passed on without the page around them.
+    pub head: [String; 2],
     pub x: Axis,
     pub y: Axis,
     /// Values the y axis shows at least.
@@ -140,10 +144,28 @@ impl Chart {
         area.fill(&PAPER).map_err(failed)?;
         let rows = self.legend_rows();
         let legend_height = rows.len() as i32 * LEGEND_LINE + TEXT / 2;
-        let (plot, legend) = area.split_vertically((SIZE.1 as i32 - legend_height) * scale as i32);
+        let (head, rest) = area.split_vertically((2 * HEAD_LINE + TEXT / 4) * scale as i32);
+        let plot_height = SIZE.1 as i32 - legend_height - 2 * HEAD_LINE - TEXT / 4;
+        let (plot, legend) = rest.split_vertically(plot_height * scale as i32);
+        self.draw_head(&head, scale as i32)?;
         self.draw_plot(&plot, scale)?;
         draw_legend(&legend, &rows, scale as i32)?;
         area.present().map_err(failed)
+    }
+
+    fn draw_head<B: DrawingBackend>(
+        &self,
+        area: &DrawingArea<B, Shift>,
+        scale: i32,
+    ) -> Result<(), DrawError> {
+        for (row, (words, size)) in self.head.iter().zip([TEXT + 1, TEXT - 1]).enumerate() {
+            let text =
+                ("sans-serif", size * scale).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
+            let place = (2 * MARGIN as i32 * scale, (row as i32 * HEAD_LINE + HEAD_LINE * 3 / 4) * scale);
+            let words = shortened(words, SIZE.0 as i32 - 3 * MARGIN as i32);
+            area.draw(&Text::new(words, place, text)).map_err(failed)?;
+        }
+        Ok(())
     }
 
     fn draw_plot<B: DrawingBackend>(
@@ -323,6 +345,17 @@ fn widened(values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
+/// As much of a line as has room.
+fn shortened(text: &str, width: i32) -> String {
+    if text_width(text) <= width {
+        return text.to_owned();
+    }
+    let fits = |end: &usize| text_width(&text[..*end]) + text_width(" …") <= width;
+    let ends = text.char_indices().map(|(at, _)| at);
+    let end = ends.take_while(fits).last().unwrap_or(0);
+    format!("{} …", text[..end].trim_end())
+}
+
 fn text_width(text: &str) -> i32 {
     load_font();
     let size = ("sans-serif", TEXT).into_font().box_size(text);
@@ -347,6 +380,7 @@ mod tests {
 
     fn chart(points: Vec<(f64, f64)>) -> Chart {
         Chart {
+            head: ["Latency: a".into(), "x".repeat(200)],
             x: Axis { label: "time", scale: Scale::Logarithmic, write: crate::unit::time },
             y: Axis { label: "share", scale: Scale::Linear, write: crate::unit::short },
             y_includes: (0.0, 1.0),
@@ -366,6 +400,7 @@ mod tests {
         for points in [vec![], vec![(5.0, 0.5)], vec![(0.0, 0.0), (1e9, 1.0)]] {
             let svg = chart(points).svg().unwrap();
             assert!(svg.contains("cfq &lt;a&amp;b&gt;"), "names are text, not markup");
+            assert!(svg.contains("Latency: a") && svg.contains(" …") && !svg.contains(&"x".repeat(100)));
         }
     }
 }

@@ -77,6 +77,11 @@ pub fn figures(scenario: &Scenario, runs: &[Vec<RunResult>]) -> Vec<Figure> {
         figures.extend(groups::shares(case, label, runs));
         figures.extend(shares::busy(case, label, runs));
     }
+    let of = format!("{}, Linux {}", scenario.device.name(), scenario.rules.version);
+    for figure in &mut figures {
+        let load = if scenario.title.is_empty() { of.clone() } else { format!("{of}; {}", scenario.title) };
+        figure.chart.head = [figure.title.clone(), load];
+    }
     figures
 }
 
@@ -111,7 +116,7 @@ fn latency(case: usize, label: &str, job: &str, columns: &Columns) -> Option<Fig
         .iter()
         .filter(|(.., result)| result.clat().count() > 0)
         .map(|(scheduler, colour, result)| Line {
-            label: scheduler.clone(),
+            label: format!("{scheduler} ({})", unit::count(result.clat().count())),
             points: tail(&result.clat()),
             colour: *colour,
             dashed: false,
@@ -123,9 +128,10 @@ fn latency(case: usize, label: &str, job: &str, columns: &Columns) -> Option<Fig
     Some(Figure {
         name: file_name(&["latency", label, job]),
         title: title("Latency", label, job),
-        caption: "Share of I/Os done within a time; both axes logarithmic, so that rare slow ones are seen. Further left is better.",
+        caption: "Share of I/Os done within a time, in brackets their number; both axes logarithmic, so that rare slow ones are seen. Further left is better.",
         case,
         chart: Chart {
+            head: Default::default(),
             x: Axis { label: "completion latency", scale: Scale::Logarithmic, write: unit::time },
             y: Axis { label: "done within", scale: Scale::Nines, write: nines },
             y_includes: (0.0, 1.0),
@@ -187,6 +193,7 @@ fn bandwidth(case: usize, label: &str, job: &str, columns: &Columns) -> Option<F
         caption: "Bytes moved in each half second (or longer, of a long job), all directions and processes of the job. Further up is better.",
         case,
         chart: Chart {
+            head: Default::default(),
             x: Axis { label: "time since the job's start", scale: Scale::Linear, write: seconds },
             y: Axis { label: axis, scale: Scale::Linear, write: unit::short },
             y_includes: (0.0, 0.0),

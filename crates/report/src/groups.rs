@@ -64,6 +64,7 @@ fn share(
                   among those that had requests waiting or in the device for at least half of the interval.",
         case,
         chart: Chart {
+            head: Default::default(),
             x: Axis { label: "time since the run's start", scale: Scale::Linear, write: seconds },
             y: Axis { label: "share of device time", scale: Scale::Linear, write: percent },
             y_includes: (0.0, 100.0),

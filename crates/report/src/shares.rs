@@ -52,6 +52,7 @@ fn figure(
         return None;
     }
     let chart = Chart {
+        head: Default::default(),
         x: Axis { label: "time since the run's start", scale: Scale::Linear, write: seconds },
         y: Axis { label: axis, scale: Scale::Linear, write: percent },
         y_includes: (0.0, 100.0),

@@ -18,6 +18,15 @@ pub(crate) fn bandwidth(bytes_per_s: f64) -> String {
     }
 }
 
+/// A number of things: `489`, `2.81k`, `1.2M`.
+pub(crate) fn count(count: u64) -> String {
+    match count as f64 {
+        n if n >= 1e6 => format!("{}M", short(n / 1e6)),
+        n if n >= 1e3 => format!("{}k", short(n / 1e3)),
+        _ => count.to_string(),
+    }
+}
+
 /// Three significant digits, without a useless fraction.
 pub(crate) fn short(value: f64) -> String {
     let digits = match value.abs() {
@@ -36,6 +45,7 @@ mod tests {
     #[test]
     fn three_digits_and_a_unit() {
         assert_eq!([time(950.0), time(8_333_000.0), time(2.0e9)], ["950 ns", "8.33 ms", "2 s"]);
+        assert_eq!([count(489), count(2_812), count(1_200_000)], ["489", "2.81k", "1.2M"]);
         assert_eq!([bandwidth(36_864.0), bandwidth(1048576.0 * 25.2)], ["36 KiB/s", "25.2 MiB/s"]);
     }
 }

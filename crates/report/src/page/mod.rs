@@ -108,7 +108,7 @@ fn figure(figure: &Figure) -> Result<Markup, DrawError> {
     Ok(html! {
         figure {
             div.plot role="img" aria-label={ (figure.title) ". " (figure.caption) } { (PreEscaped(svg)) }
-            figcaption { strong { (figure.title) } " " (figure.caption) }
+            figcaption { (figure.caption) }
         }
     })
 }
