@@ -7,10 +7,11 @@ use fairlift_core::IoPrio;
 use fairlift_fio::{Job, expand};
 
 use crate::block::BlockLayer;
-use crate::device::DeviceSpec;
+use crate::device::{DeviceSpec, Limits};
 use crate::engine::{Outcome, Simulation};
 use crate::group::GroupTree;
 use crate::kernel::controller::{ControllerSpec, Place};
+use crate::kernel::rq_qos::{self, wbt::Wbt};
 use crate::kernel::{self, Filesystem, Kernel, Memory, Rules};
 use crate::program::fio::{self, SetupError};
 use crate::program::replay::{self, Replay, Timing};
@@ -164,6 +165,7 @@ pub fn run_with(
         config.held_max = 0;
     }
     let (Admission::Pools { nr_requests } | Admission::Tags { nr_requests }) = config.admission;
+    let qos = rq_qos::RqQos::new(writeback_throttling(setup, &host, device.limits(), nr_requests));
     let elevator = setup.scheduler.build(&config.elevator(), rules.profile);
     let kernel = Kernel::new(rules, setup.memory, setup.filesystem, device.limits().sectors);
     let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);
@@ -179,6 +181,9 @@ pub fn run_with(
         let groups = setup.groups.entitled();
         let place = Place { groups: &groups, nr_requests, tick_ns: setup.rules.tick_ns };
         simulation.with_machine(|m| m.block.set_controller(controller.build(&place)));
+    }
+    if let Some(qos) = qos {
+        simulation.with_machine(|m| m.block.set_qos(qos));
     }
     if setup.explain {
         simulation.with_machine(crate::engine::Machine::start_anatomy);
@@ -235,6 +240,20 @@ fn around(setup: &Setup<'_>) -> (HostSettings, Option<ControllerSpec>) {
     }
     let throttle = || setup.groups.has_max().then(|| ControllerSpec::parse("blk-throttle").ok()).flatten();
     (host.without_groups(), controller.or_else(throttle))
+}
+
+/// Writeback throttling as that kernel has it: on unless the scheduler or `wbt_lat_usec` switches it off.
+fn writeback_throttling(
+    setup: &Setup<'_>,
+    host: &HostSettings,
+    device: &Limits,
+    nr_requests: u32,
+) -> Option<Wbt> {
+    let set_ns = host.wbt_latency_ns();
+    if !setup.rules.blk_mq || (set_ns.is_none() && setup.scheduler.is_without_wbt()) {
+        return None;
+    }
+    Wbt::new(set_ns, device.rotational, nr_requests.min(device.queue_depth), device.write_cache)
 }
 
 /// When the groups' figures begin to count.

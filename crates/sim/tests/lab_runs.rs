@@ -30,5 +30,7 @@ mod property;
 mod slots;
 #[path = "lab/today.rs"]
 mod today;
+#[path = "lab/wbt.rs"]
+mod wbt;
 #[path = "lab/work.rs"]
 mod work;

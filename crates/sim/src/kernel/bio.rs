@@ -5,7 +5,7 @@ use fairlift_core::{Bio, Flags, IoPrio, Op};
 use super::controller::Ticket;
 use super::files::{PAGE_SECTORS, Run};
 use crate::anatomy::{Cause, Why};
-use crate::block::{Attempt, Owner, Taken};
+use crate::block::{Attempt, Owner, Passes, Taken};
 use crate::engine::{OpDone, OpId, Sys};
 use crate::group::Cgroup;
 
@@ -126,7 +126,8 @@ impl Sys {
         let context = self.context();
         let held = self.machine.borrow().block.held_bio(ticket, context);
         if let Some(held) = held {
-            self.submit_as(held.op, held.bio, Some(held.cgroup), Attempt::Passed(Some(ticket))).await;
+            self.submit_as(held.op, held.bio, Some(held.cgroup), Attempt::Passed(Passes::of(Some(ticket))))
+                .await;
         }
     }
 
