@@ -14,6 +14,7 @@ use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, IoPrio, Op, Reques
 use crate::anatomy::{Anatomy, Cause, Recorder, is_plugged};
 use crate::device::{Command, Completion, Device};
 use crate::engine::{OpId, TaskId, earlier};
+use crate::group::limits::PrioClass;
 use crate::group::{Cgroup, GroupTree, Meter};
 use crate::kernel::controller::seat::{Entry, Seat, Seated};
 use crate::kernel::controller::{Controller, Ticket};
@@ -181,6 +182,8 @@ pub struct BlockLayer {
     seat: Option<Seat>,
     /// Those between merging and the request slot.
     qos: Option<Box<RqQos>>,
+    /// `io.prio.class` of each of the run's groups, if any has one.
+    classes: Vec<PrioClass>,
     woken: VecDeque<TaskId>,
     finished: Vec<Completion>,
     stats: BlockStats,
@@ -223,6 +226,7 @@ impl BlockLayer {
             entered: Vec::new(),
             seat: None,
             qos: None,
+            classes: Vec::new(),
             woken: VecDeque::new(),
             finished: Vec::new(),
             task_of: vec![None; contexts],
@@ -469,7 +473,15 @@ impl BlockLayer {
             Some(ticket) => TICKET | u64::from(ticket),
             None => cookie(op, cgroup),
         };
-        Bio { cookie, group: Some(group), ..bio }
+        let policy = self.classes.get(cgroup.index()).copied().unwrap_or_default();
+        let ioprio = match policy {
+            PrioClass::NoChange => bio.ioprio,
+            policy => {
+                let contexts = self.queue.contexts();
+                Some(policy.apply(bio.ioprio.unwrap_or(contexts[contexts.known(bio.context)].ioprio)))
+            }
+        };
+        Bio { cookie, group: Some(group), ioprio, ..bio }
     }
 
     /// A bio is on its way; one that a controller held was counted when it was held.
@@ -491,6 +503,7 @@ impl BlockLayer {
         let was_counted = self.was_held(ticket);
         if let (Some(qos), Some(slot)) = (&mut self.qos, passes.slot) {
             qos.end(slot, now);
+            qos.take_woken(&mut self.woken);
         }
         if let (Some(seat), Some(ticket)) = (&mut self.seat, ticket) {
             seat.completed(ticket, now);
@@ -573,6 +586,11 @@ impl BlockLayer {
         self.qos = Some(Box::new(qos));
     }
 
+    /// The groups have an `io.prio.class`.
+    pub(crate) fn set_classes(&mut self, classes: Vec<PrioClass>) {
+        self.classes = classes;
+    }
+
     /// A task that dirties pages is made to pause.
     pub(crate) fn dirtier_pauses(&mut self, now: u64) {
         if let Some(qos) = &mut self.qos {
@@ -587,14 +605,19 @@ impl BlockLayer {
         if !comes_again && !qos.follows(bio.op, bio.flags) {
             return Throttled::Passes;
         }
-        let coming = Coming { task: by.task, op: bio.op, flags: bio.flags, daemon: by.daemon };
-        let slot = passes.slot.unwrap_or_else(|| qos.come(coming, bio.cookie));
+        let Bio { op, flags, sector, sectors, .. } = *bio;
+        let (task, group, daemon) = (by.task, by.cgroup.index(), by.daemon);
+        let coming = Coming { task, group, op, flags, sector, sectors, daemon };
+        let slot = passes.slot.unwrap_or_else(|| qos.come(coming, bio.cookie, now));
         passes.slot = Some(slot);
         bio.cookie = QOS | u64::from(slot);
         if !comes_again && let Some(rq) = self.queue.join_queued(*bio, now) {
+            qos.joined(slot, rq, now);
             return Throttled::Joined(rq);
         }
-        if !qos.pass(slot, now) {
+        let passed = qos.pass(slot, now);
+        qos.take_woken(&mut self.woken);
+        if !passed {
             self.queue.flush_plug(bio.context, now);
             return Throttled::Waits;
         }
@@ -604,9 +627,18 @@ impl BlockLayer {
 
     /// What became of a bio.
     fn tell_qos(&mut self, bio: &Bio, answer: Submitted, now: u64) {
-        if let (Some(qos), Submitted::Queued(_) | Submitted::Full) = (&mut self.qos, answer) {
+        let Some(qos) = &mut self.qos else { return };
+        if let Submitted::Queued(_) | Submitted::Full = answer {
             qos.saw(bio.op, now);
         }
+        if let (Some(slot), Submitted::Queued(rq)) = (slot_of(bio.cookie), answer) {
+            qos.became(slot, rq);
+        }
+    }
+
+    /// How long a task has to pause for what its group owes, nanoseconds.
+    pub(crate) fn take_pause(&mut self, task: TaskId) -> u64 {
+        self.qos.as_mut().map_or(0, |qos| qos.take_pause(task))
     }
 
     /// What the block layer itself calls a bio.
@@ -866,6 +898,7 @@ impl BlockLayer {
     fn book_each(&mut self, now: u64) {
         let mut entered = std::mem::take(&mut self.entered);
         for (bio, answer) in entered.drain(..) {
+            self.tell_qos(&bio, answer, now);
             let cookie = self.own_cookie(bio.cookie);
             let (op, cgroup) = match (&self.seat, ticket_of(cookie)) {
                 (Some(seat), Some(ticket)) => seat.whose(ticket),
