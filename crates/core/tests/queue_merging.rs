@@ -3,7 +3,7 @@
 mod queue_support;
 
 use fairlift_core::queue::{
-    ElevatorQueue, MergeLimits, NoMerges, Ordering, Plugging, QueueConfig, Submitted,
+    Admission, ElevatorQueue, MergeLimits, NoMerges, Ordering, Plugging, QueueConfig, Submitted,
 };
 use fairlift_core::request::RequestState;
 use fairlift_core::{Flags, IoPrio, Op};
@@ -398,4 +398,19 @@ fn a_merge_takes_no_slot_so_a_full_queue_still_takes_it() {
     queued(q.submit(read(task, 0, 8), 0));
     assert_eq!(q.submit(read(task, 100, 8), 0), Submitted::Full);
     merged(q.submit(read(task, 8, 8), 0));
+}
+
+// ---- joining without asking for a slot ----------------------------------------------------------------------------------------
+
+#[test]
+fn a_bio_may_join_before_it_asks_for_a_slot() {
+    let config = QueueConfig { admission: Admission::Tags { nr_requests: 1 }, ..unplugged() };
+    let mut q = queue(config, "noop");
+    let task = q.contexts_mut().create(IoPrio::DEFAULT);
+    let rq = queued(q.submit(read(task, 0, 8), 0));
+    assert_eq!(q.join_queued(read(task, 100, 8), 0), None, "nothing to join");
+    assert_eq!(q.pending(), 1, "and nothing happened");
+    assert_eq!(q.join_queued(read(task, 8, 8), 0), Some(rq), "although no slot is free");
+    assert_eq!(issue(&mut q, 0), rq);
+    assert_eq!(complete(&mut q, rq, 1), [0, 8]);
 }

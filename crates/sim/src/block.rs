@@ -14,9 +14,11 @@ use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, IoPrio, Op, Reques
 use crate::anatomy::{Anatomy, Cause, Recorder, is_plugged};
 use crate::device::{Command, Completion, Device};
 use crate::engine::{OpId, TaskId, earlier};
+use crate::group::limits::PrioClass;
 use crate::group::{Cgroup, GroupTree, Meter};
 use crate::kernel::controller::seat::{Entry, Seat, Seated};
 use crate::kernel::controller::{Controller, Ticket};
+use crate::kernel::rq_qos::{Coming, RqQos, Slot};
 use crate::scheduler::host::HostSettings;
 use crate::scheduler::names::Cost;
 pub(crate) use waiters::Place;
@@ -66,10 +68,25 @@ pub(crate) struct Submitter {
 pub(crate) enum Attempt {
     /// For the first time, or to ask the controller again.
     New,
-    /// The controller let it pass, under this ticket if there is a controller.
-    Passed(Option<Ticket>),
+    /// The controller let it pass.
+    Passed(Passes),
     /// It waited for a request slot, from this place in line on.
-    ForSlot(Option<Ticket>, Place),
+    ForSlot(Passes, Place),
+}
+
+/// What a bio is known by to those that may hold it up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Passes {
+    /// To the controller above the queue.
+    pub(crate) ticket: Option<Ticket>,
+    /// To those between merging and the request slot.
+    slot: Option<Slot>,
+}
+
+impl Passes {
+    pub(crate) const fn of(ticket: Option<Ticket>) -> Passes {
+        Passes { ticket, slot: None }
+    }
 }
 
 /// What became of it.
@@ -171,6 +188,10 @@ pub struct BlockLayer {
     entered: Vec<(Bio, Submitted)>,
     /// The controller above the queue.
     seat: Option<Seat>,
+    /// Those between merging and the request slot.
+    qos: Option<Box<RqQos>>,
+    /// `io.prio.class` of each of the run's groups, if any has one.
+    classes: Vec<PrioClass>,
     woken: VecDeque<TaskId>,
     finished: Vec<Completion>,
     stats: BlockStats,
@@ -212,6 +233,8 @@ impl BlockLayer {
             crowded: VecDeque::new(),
             entered: Vec::new(),
             seat: None,
+            qos: None,
+            classes: Vec::new(),
             woken: VecDeque::new(),
             finished: Vec::new(),
             task_of: vec![None; contexts],
@@ -395,17 +418,24 @@ impl BlockLayer {
     pub(crate) fn submit(&mut self, op: OpId, bio: Bio, by: Submitter, attempt: Attempt, now: u64) -> Taken {
         self.dirty = true;
         self.account(now);
-        let (ticket, place) = match attempt {
-            Attempt::ForSlot(ticket, place) => (ticket, Some(place)),
-            Attempt::Passed(ticket) => (ticket, None),
+        let (mut passes, place) = match attempt {
+            Attempt::ForSlot(passes, place) => (passes, Some(place)),
+            Attempt::Passed(passes) => (passes, None),
             Attempt::New => match self.ask_controller(op, bio, by, now) {
-                Ok(ticket) => (ticket, None),
+                Ok(ticket) => (Passes::of(ticket), None),
                 Err(taken) => return taken,
             },
         };
         let again = place.is_some();
-        let bio = self.addressed(bio, op, by.cgroup, ticket);
-        let answer = if again { self.queue.resubmit(bio, now) } else { self.queue.submit(bio, now) };
+        let ticket = passes.ticket;
+        let mut bio = self.addressed(bio, op, by.cgroup, ticket);
+        let answer = match self.throttle(&mut bio, &mut passes, by, now) {
+            Throttled::Waits => return Taken::Wait(Attempt::Passed(passes)),
+            Throttled::Joined(rq) => Submitted::Merged(rq),
+            Throttled::Passes if !again => self.queue.submit(bio, now),
+            Throttled::Passes | Throttled::Woken => self.queue.resubmit(bio, now),
+        };
+        self.tell_qos(&bio, answer, now);
         self.record_bio(answer, op, &bio, by.task, now);
         self.meter_bio(answer, by.cgroup, by.backlog_since_ns, now);
         match answer {
@@ -423,14 +453,14 @@ impl BlockLayer {
                 if !again {
                     self.trace_bio(TraceKind::Waits, &bio, by.task, now);
                 }
-                return Taken::Wait(Attempt::ForSlot(ticket, place));
+                return Taken::Wait(Attempt::ForSlot(passes, place));
             }
             Submitted::NoRoom => {
                 self.crowded.push_back(by.task);
-                return Taken::Wait(Attempt::Passed(ticket));
+                return Taken::Wait(Attempt::Passed(passes));
             }
             // A barrier that the device cannot order fails with EOPNOTSUPP in 2.6 and the file system goes on without.
-            Submitted::Done | Submitted::Refused(_) => self.give_up(op, ticket, now),
+            Submitted::Done | Submitted::Refused(_) => self.give_up(op, passes, now),
         }
         // Two requests may have become one, which frees a slot.
         self.wake_waiters();
@@ -452,7 +482,15 @@ impl BlockLayer {
             Some(ticket) => TICKET | u64::from(ticket),
             None => cookie(op, cgroup),
         };
-        Bio { cookie, group: Some(group), ..bio }
+        let policy = self.classes.get(cgroup.index()).copied().unwrap_or_default();
+        let ioprio = match policy {
+            PrioClass::NoChange => bio.ioprio,
+            policy => {
+                let contexts = self.queue.contexts();
+                Some(policy.apply(bio.ioprio.unwrap_or(contexts[contexts.known(bio.context)].ioprio)))
+            }
+        };
+        Bio { cookie, group: Some(group), ioprio, ..bio }
     }
 
     /// A bio is on its way; one that a controller held was counted when it was held.
@@ -469,8 +507,13 @@ impl BlockLayer {
     }
 
     /// A bio goes nowhere.
-    fn give_up(&mut self, op: OpId, ticket: Option<Ticket>, now: u64) {
+    fn give_up(&mut self, op: OpId, passes: Passes, now: u64) {
+        let ticket = passes.ticket;
         let was_counted = self.was_held(ticket);
+        if let (Some(qos), Some(slot)) = (&mut self.qos, passes.slot) {
+            qos.end(slot, now);
+            qos.take_woken(&mut self.woken);
+        }
         if let (Some(seat), Some(ticket)) = (&mut self.seat, ticket) {
             seat.completed(ticket, now);
         }
@@ -513,7 +556,7 @@ impl BlockLayer {
         seat.wake(now, &mut self.woken);
         match seated {
             Seated::Pass(ticket) => Ok(Some(ticket)),
-            Seated::Sleep(at, ticket) => Err(Taken::Sleep(at, Attempt::Passed(Some(ticket)))),
+            Seated::Sleep(at, ticket) => Err(Taken::Sleep(at, Attempt::Passed(Passes::of(Some(ticket))))),
             Seated::Blocked => Err(Taken::Wait(Attempt::New)),
             Seated::Held => {
                 self.ops[op.0 as usize].left += 1;
@@ -543,6 +586,83 @@ impl BlockLayer {
         let mut entry = self.seat.as_ref()?.entry(ticket)?;
         entry.bio.context = context;
         Some(entry)
+    }
+
+    // ---- controllers between merging and the request slot -----------------------------------------------------------------
+
+    /// Put them there.
+    pub(crate) fn set_qos(&mut self, qos: RqQos) {
+        self.qos = Some(Box::new(qos));
+    }
+
+    /// The groups have an `io.prio.class`.
+    pub(crate) fn set_classes(&mut self, classes: Vec<PrioClass>) {
+        self.classes = classes;
+    }
+
+    /// A task that dirties pages is made to pause.
+    pub(crate) fn dirtier_pauses(&mut self, now: u64) {
+        if let Some(qos) = &mut self.qos {
+            qos.dirtier_pauses(now);
+        }
+    }
+
+    /// What they make of a bio. One that they follow is from now on called by what they know it by.
+    fn throttle(&mut self, bio: &mut Bio, passes: &mut Passes, by: Submitter, now: u64) -> Throttled {
+        let Some(qos) = &mut self.qos else { return Throttled::Passes };
+        let comes_again = passes.slot.is_some();
+        if !comes_again && !qos.follows(bio.op, bio.flags) {
+            return Throttled::Passes;
+        }
+        let Bio { op, flags, sector, sectors, .. } = *bio;
+        let (task, group, daemon) = (by.task, by.cgroup.index(), by.daemon);
+        let coming = Coming { task, group, op, flags, sector, sectors, daemon };
+        let slot = passes.slot.unwrap_or_else(|| qos.come(coming, bio.cookie, now));
+        passes.slot = Some(slot);
+        bio.cookie = QOS | u64::from(slot);
+        if !comes_again && let Some(rq) = self.queue.join_queued(*bio, now) {
+            qos.joined(slot, rq, now);
+            return Throttled::Joined(rq);
+        }
+        let passed = qos.pass(slot, now);
+        qos.take_woken(&mut self.woken);
+        if !passed {
+            self.queue.flush_plug(bio.context, now);
+            return Throttled::Waits;
+        }
+        let merging_is_over = comes_again && !self.queue.limiter().is_used();
+        if merging_is_over { Throttled::Woken } else { Throttled::Passes }
+    }
+
+    /// What became of a bio.
+    fn tell_qos(&mut self, bio: &Bio, answer: Submitted, now: u64) {
+        let Some(qos) = &mut self.qos else { return };
+        if let Submitted::Queued(_) | Submitted::Full = answer {
+            qos.saw(bio.op, now);
+        }
+        if let (Some(slot), Submitted::Queued(rq)) = (slot_of(bio.cookie), answer) {
+            qos.became(slot, rq);
+        }
+    }
+
+    /// How long a task has to pause for what its group owes, nanoseconds.
+    pub(crate) fn take_pause(&mut self, task: TaskId) -> u64 {
+        self.qos.as_mut().map_or(0, |qos| qos.take_pause(task))
+    }
+
+    /// What the block layer itself calls a bio.
+    fn own_cookie(&self, cookie: u64) -> u64 {
+        match (&self.qos, slot_of(cookie)) {
+            (Some(qos), Some(slot)) => qos.cookie(slot),
+            _ => cookie,
+        }
+    }
+
+    /// Tasks go on that waited for them.
+    fn wake_throttled(&mut self) {
+        if let Some(qos) = &mut self.qos {
+            qos.take_woken(&mut self.woken);
+        }
     }
 
     // ---- accounts ---------------------------------------------------------------------------------------------------------
@@ -576,7 +696,8 @@ impl BlockLayer {
     /// operations that nobody collected: all zero once everything has ended.
     pub fn unfinished(&self) -> [usize; 3] {
         let waiting = self.waiting.len() + self.crowded.len();
-        let above = self.seat.as_ref().map_or(0, Seat::unfinished);
+        let above = self.seat.as_ref().map_or(0, Seat::unfinished)
+            + self.qos.as_ref().map_or(0, |qos| qos.unfinished());
         let pending = self.queue.pending() + self.queue.held();
         [waiting + above, pending, self.ops.len() - self.free_ops.len()]
     }
@@ -586,6 +707,7 @@ impl BlockLayer {
         self.waiting.contains(task)
             || self.crowded.contains(&task)
             || self.seat.as_ref().is_some_and(|seat| seat.is_waiting(task))
+            || self.qos.as_ref().is_some_and(|qos| qos.is_asleep(task))
     }
 
     /// The caller is about to wait for I/O.
@@ -675,12 +797,16 @@ impl BlockLayer {
             self.charged_until = now;
         }
         self.in_device += 1;
+        if let Some(qos) = &mut self.qos {
+            qos.issued(rq, &request, now);
+        }
         self.device.submit(command, now);
     }
 
     pub(crate) fn next_event(&self) -> Option<u64> {
         let controller = self.seat.as_ref().and_then(Seat::next_event);
-        earlier(earlier(self.device.next_event(), self.timer), controller)
+        let qos = self.qos.as_ref().and_then(|qos| qos.next_event());
+        earlier(earlier(self.device.next_event(), self.timer), earlier(controller, qos))
     }
 
     /// Let the device work up to `now` and take what it finished.
@@ -696,6 +822,10 @@ impl BlockLayer {
         }
         if let Some(seat) = &mut self.seat {
             seat.wake(now, &mut self.woken);
+        }
+        if let Some(qos) = &mut self.qos {
+            qos.advance(now);
+            self.wake_throttled();
         }
     }
 
@@ -724,8 +854,15 @@ impl BlockLayer {
         }
         let mut queue_done = std::mem::take(&mut self.done);
         let (ops, recorder, meter) = (&mut self.ops, &mut self.recorder, &mut self.meter);
-        let seat = &mut self.seat;
+        let (seat, qos) = (&mut self.seat, &mut self.qos);
+        if let Some(qos) = qos {
+            qos.completed(rq, &request, now);
+        }
         self.queue.complete(rq, now, |cookie| {
+            let cookie = match (qos.as_mut(), slot_of(cookie)) {
+                (Some(qos), Some(slot)) => qos.end(slot, now),
+                _ => cookie,
+            };
             let (op, cgroup) = match (seat.as_mut(), ticket_of(cookie)) {
                 (Some(seat), Some(ticket)) => seat.completed(ticket, now),
                 _ => from_cookie(cookie),
@@ -745,6 +882,7 @@ impl BlockLayer {
         self.done = queue_done;
         self.let_in(now); // before those who are woken for the slot
         self.wake_waiters();
+        self.wake_throttled();
     }
 
     /// Let those in whom the limits of the queue's groups allow; when to do it again.
@@ -769,9 +907,11 @@ impl BlockLayer {
     fn book_each(&mut self, now: u64) {
         let mut entered = std::mem::take(&mut self.entered);
         for (bio, answer) in entered.drain(..) {
-            let (op, cgroup) = match (&self.seat, ticket_of(bio.cookie)) {
+            self.tell_qos(&bio, answer, now);
+            let cookie = self.own_cookie(bio.cookie);
+            let (op, cgroup) = match (&self.seat, ticket_of(cookie)) {
                 (Some(seat), Some(ticket)) => seat.whose(ticket),
-                _ => from_cookie(bio.cookie),
+                _ => from_cookie(cookie),
             };
             self.meter_bio(answer, cgroup, None, now);
             if matches!(answer, Submitted::Merged(_)) {
@@ -843,6 +983,25 @@ const TICKET: u64 = 1 << 63;
 
 fn ticket_of(cookie: u64) -> Option<Ticket> {
     (cookie & TICKET != 0).then_some(cookie as Ticket)
+}
+
+/// In a cookie: it is what the controllers between merging and the request slot know a bio by.
+const QOS: u64 = 1 << 62;
+
+fn slot_of(cookie: u64) -> Option<Slot> {
+    (cookie & (TICKET | QOS) == QOS).then_some(cookie as Slot)
+}
+
+/// What those controllers make of a bio.
+enum Throttled {
+    /// It goes on.
+    Passes,
+    /// It goes on after it waited: merging is over for it.
+    Woken,
+    /// It joined a request and asks nobody.
+    Joined(RequestId),
+    /// Its task sleeps.
+    Waits,
 }
 
 const fn op_index(op: Op) -> usize {

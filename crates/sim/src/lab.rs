@@ -7,11 +7,14 @@ use fairlift_core::IoPrio;
 use fairlift_fio::{Job, expand};
 
 use crate::block::BlockLayer;
-use crate::device::DeviceSpec;
+use crate::device::{DeviceSpec, Limits};
 use crate::ends::{Endless, endless};
 use crate::engine::{Outcome, Simulation};
-use crate::group::GroupTree;
+use crate::group::{Cgroup, GroupTree};
 use crate::kernel::controller::{ControllerSpec, Place};
+use crate::kernel::rq_qos::iocost::IoCost;
+use crate::kernel::rq_qos::iolatency::IoLatency;
+use crate::kernel::rq_qos::{RqQos, wbt::Wbt};
 use crate::kernel::{self, Filesystem, Kernel, Memory, Rules};
 use crate::program::fio::{self, SetupError};
 use crate::program::replay::{self, Replay, Timing};
@@ -175,6 +178,8 @@ pub fn run_with(
         config.held_max = 0;
     }
     let (Admission::Pools { nr_requests } | Admission::Tags { nr_requests }) = config.admission;
+    let below = Below { device: device.limits(), nr_requests, requests_max: config.requests_max() };
+    let qos = queue_controllers(setup, &host, &below).map_err(LabError::Setting)?;
     let elevator = setup.scheduler.build(&config.elevator(), rules.profile);
     let kernel = Kernel::new(rules, setup.memory, setup.filesystem, device.limits().sectors);
     let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);
@@ -190,6 +195,12 @@ pub fn run_with(
         let groups = setup.groups.entitled();
         let place = Place { groups: &groups, nr_requests, tick_ns: setup.rules.tick_ns };
         simulation.with_machine(|m| m.block.set_controller(controller.build(&place)));
+    }
+    if let Some(qos) = qos {
+        simulation.with_machine(|m| m.block.set_qos(qos));
+    }
+    if setup.rules.blk_mq && setup.scheduler.host().groups() {
+        simulation.with_machine(|m| m.block.set_classes(setup.groups.classes()));
     }
     if setup.explain {
         simulation.with_machine(crate::engine::Machine::start_anatomy);
@@ -248,6 +259,68 @@ fn around(setup: &Setup<'_>) -> (HostSettings, Option<ControllerSpec>) {
     }
     let throttle = || setup.groups.has_max().then(|| ControllerSpec::parse("blk-throttle").ok()).flatten();
     (host.without_groups(), controller.or_else(throttle))
+}
+
+/// What the controllers between merging and the request slot have to know of the queue.
+struct Below<'a> {
+    device: &'a Limits,
+    nr_requests: u32,
+    requests_max: usize,
+}
+
+/// The controllers as that kernel has them. Those of groups are out with `groups=0`.
+fn queue_controllers(
+    setup: &Setup<'_>,
+    host: &HostSettings,
+    below: &Below<'_>,
+) -> Result<Option<RqQos>, String> {
+    let version = setup.rules.version;
+    if !setup.rules.blk_mq {
+        return setup.groups.file_of_today().map_or(Ok(None), |(file, group)| {
+            Err(format!("group '{group}': Linux {version} has no {file}; 6.12 has it"))
+        });
+    }
+    let uses_groups = setup.scheduler.host().groups();
+    let (latency, cost) = match uses_groups {
+        true => (latency(setup, below), cost(setup, below)?),
+        false => (None, None),
+    };
+    let wbt = writeback_throttling(setup, host, below, cost.is_some());
+    Ok(RqQos::new(wbt, latency, cost, below.requests_max))
+}
+
+/// Writeback throttling: on unless the scheduler, io.cost or `wbt_lat_usec` switches it off.
+fn writeback_throttling(
+    setup: &Setup<'_>,
+    host: &HostSettings,
+    below: &Below<'_>,
+    beside_cost: bool,
+) -> Option<Wbt> {
+    let set_ns = host.wbt_latency_ns();
+    if set_ns.is_none() && (setup.scheduler.is_without_wbt() || beside_cost) {
+        return None;
+    }
+    let Limits { rotational, queue_depth, write_cache, .. } = *below.device;
+    Wbt::new(set_ns, rotational, below.nr_requests.min(queue_depth), write_cache)
+}
+
+fn latency(setup: &Setup<'_>, below: &Below<'_>) -> Option<IoLatency> {
+    let tree = setup.groups;
+    let of = |group| (tree.parent(group).map(Cgroup::index), tree.limits(group).latency.target_us * 1000);
+    IoLatency::new(below.nr_requests, below.device.rotational, tree.numbers().map(of))
+}
+
+fn cost(setup: &Setup<'_>, below: &Below<'_>) -> Result<Option<IoCost>, String> {
+    let tree = setup.groups;
+    let (model, qos) = tree.cost();
+    let Some(qos) = qos.filter(|qos| qos.enable) else {
+        return match model {
+            Some(_) => Err("io.cost.model does nothing without io.cost.qos = \"enable=1\"".to_owned()),
+            None => Ok(None),
+        };
+    };
+    let device = (below.device.rotational, below.device.queue_depth);
+    Ok(Some(IoCost::new(model.unwrap_or_default(), qos, device, &tree.weights())))
 }
 
 /// When the groups' figures begin to count.

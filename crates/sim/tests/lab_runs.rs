@@ -1,5 +1,7 @@
 //! The simulator as a whole: fio jobs through kernel, block layer and device, one statement a test.
 
+#[path = "lab/cgroup_files.rs"]
+mod cgroup_files;
 #[path = "lab/conservation.rs"]
 mod conservation;
 #[path = "lab/depth.rs"]
@@ -30,5 +32,7 @@ mod property;
 mod slots;
 #[path = "lab/today.rs"]
 mod today;
+#[path = "lab/wbt.rs"]
+mod wbt;
 #[path = "lab/work.rs"]
 mod work;

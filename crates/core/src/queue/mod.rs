@@ -334,6 +334,25 @@ impl RequestQueue {
         self.enqueue(bio, Waiter::Task, now)
     }
 
+    /// Let `bio` join a request, if it can, without asking for a slot: for a host that has something to decide before a bio
+    /// becomes a request (Linux merges before `rq_qos_throttle`). `None`: nothing happened; go on with [`RequestQueue::submit`].
+    /// Where limits hold bios back they come first, and nothing joins here.
+    pub fn join_queued(&mut self, bio: Bio, now: u64) -> Option<RequestId> {
+        let bio = self.adopt(bio);
+        if self.limiter.is_used() || self.answer_at_once(&bio).is_some() {
+            return None;
+        }
+        let rq = self.try_merge(&bio, now)?;
+        self.unplug_for(bio.flags);
+        Some(rq)
+    }
+
+    /// The task of `context` goes to sleep: what it has gathered must not wait with it. Its plug stays open.
+    pub fn flush_plug(&mut self, context: ContextId, now: u64) {
+        self.flush_task_plug(context, now);
+        self.plug.unplug();
+    }
+
     /// The bio of a task that waited for a slot and was woken. It is not tried for merging again, and its task may take a
     /// batch of requests beyond the limit.
     pub fn resubmit(&mut self, bio: Bio, now: u64) -> Submitted {

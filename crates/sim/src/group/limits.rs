@@ -1,15 +1,18 @@
 //! What a group may have at most: `max`, as cgroup v2's `io.max`, and what the comparators above the queue
 //! ([`crate::kernel::controller`]) are told.
 
+use fairlift_core::IoPrio;
 use fairlift_core::group::limit::{RATE_MAX, Rates};
 use serde::Deserialize;
 
+use crate::kernel::rq_qos::iocost::model::{CostModel, CostQos, words};
 use crate::scheduler::nearest;
 
 /// The words of [`Max`].
 const WORDS: [&str; 4] = ["rbps", "wbps", "riops", "wiops"];
 
-/// `io.max`: limits a second, 0 = none. Written `rbps=1M wiops=100`; what is not named, or `max`, has no limit.
+/// `io.max`: limits a second, 0 = none. Written `rbps=1M wiops=100`, with the device's numbers before it as the kernel's file has
+/// them or without; what is not named, or `max`, has no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Max {
@@ -30,8 +33,8 @@ impl Max {
     /// With the wrong word, and what is allowed.
     pub fn parse(text: &str) -> Result<Max, String> {
         let mut max = Max::default();
-        for part in text.split_whitespace() {
-            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        for (name, value) in words(text) {
+            let value = value.unwrap_or("");
             let place = match name {
                 "rbps" => &mut max.read_bps,
                 "wbps" => &mut max.write_bps,
@@ -136,6 +139,106 @@ pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
     })
 }
 
+/// `io.latency`: the latency a group is to have, microseconds; 0 = none. Written `target=75000`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Latency {
+    /// Microseconds.
+    pub target_us: u64,
+}
+
+/// Longest target, microseconds.
+const TARGET_US_MAX: u64 = 60_000_000;
+
+impl Latency {
+    /// Read `target=75000`, microseconds, or `target=max`.
+    ///
+    /// # Errors
+    /// With what is allowed.
+    pub fn parse(text: &str) -> Result<Latency, String> {
+        let allowed = format!("allowed: target=N, microseconds, 1 to {TARGET_US_MAX}, or target=max");
+        let mut latency = None;
+        for (name, value) in words(text) {
+            latency = match (name, value) {
+                ("target", Some("max")) => Some(Latency { target_us: 0 }),
+                ("target", Some(value)) => {
+                    let target_us = value.parse().ok().filter(|us| (1..=TARGET_US_MAX).contains(us));
+                    target_us.map(|target_us| Latency { target_us })
+                }
+                _ => return Err(format!("io.latency has no '{name}' ({allowed})")),
+            };
+        }
+        latency.ok_or_else(|| format!("io.latency '{text}' is not a target ({allowed})"))
+    }
+}
+
+impl TryFrom<String> for Latency {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Latency, String> {
+        Latency::parse(&text)
+    }
+}
+
+/// `io.prio.class`: what becomes of the I/O priority of a group's bios.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(try_from = "String")]
+pub enum PrioClass {
+    /// Nothing.
+    #[default]
+    NoChange,
+    /// Real time, level 4, if it is not real time already. `none-to-rt` is an older name of it.
+    PromoteToRt,
+    /// Best effort at most.
+    RestrictToBe,
+    /// Idle.
+    Idle,
+}
+
+impl PrioClass {
+    const WORDS: [(&'static str, PrioClass); 5] = [
+        ("no-change", PrioClass::NoChange),
+        ("promote-to-rt", PrioClass::PromoteToRt),
+        ("none-to-rt", PrioClass::PromoteToRt),
+        ("restrict-to-be", PrioClass::RestrictToBe),
+        ("idle", PrioClass::Idle),
+    ];
+
+    /// Read `restrict-to-be`.
+    ///
+    /// # Errors
+    /// With what is allowed.
+    pub fn parse(text: &str) -> Result<PrioClass, String> {
+        let names = || PrioClass::WORDS.iter().map(|(name, _)| *name);
+        let found = PrioClass::WORDS.iter().find(|(name, _)| *name == text.trim());
+        found.map(|(_, class)| *class).ok_or_else(|| {
+            let near = nearest(text, names()).map_or_else(String::new, |n| format!("; did you mean '{n}'?"));
+            format!(
+                "io.prio.class '{text}' is unknown{near} (allowed: {})",
+                names().collect::<Vec<_>>().join(", ")
+            )
+        })
+    }
+
+    /// A bio's priority under it.
+    pub(crate) fn apply(self, ioprio: IoPrio) -> IoPrio {
+        match (self, ioprio) {
+            (PrioClass::PromoteToRt, IoPrio::BestEffort(_) | IoPrio::Idle) => IoPrio::RealTime(4),
+            (PrioClass::RestrictToBe, IoPrio::RealTime(_)) => IoPrio::BestEffort(0),
+            (PrioClass::Idle, _) => IoPrio::Idle,
+            _ => ioprio,
+        }
+    }
+}
+
+impl TryFrom<String> for PrioClass {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<PrioClass, String> {
+        PrioClass::parse(&text)
+    }
+}
+
 /// All a group may be told of limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GroupLimits {
@@ -147,19 +250,67 @@ pub struct GroupLimits {
     pub bandwidth_max: Rate,
     /// io-throttle's `blockio.iops-max`.
     pub iops_max: Rate,
+    /// `io.latency`.
+    pub latency: Latency,
+    /// `io.prio.class`.
+    pub prio_class: PrioClass,
+    /// `io.cost.model`, of the root.
+    pub cost_model: Option<CostModel>,
+    /// `io.cost.qos`, of the root.
+    pub cost_qos: Option<CostQos>,
 }
 
 /// What can be set of them.
-pub const KEYS: [&str; 4] = ["max", "range_kb", "bandwidth_max", "iops_max"];
+pub const KEYS: [&str; 9] = [
+    "max",
+    "range_kb",
+    "bandwidth_max",
+    "iops_max",
+    "io.max",
+    "io.latency",
+    "io.prio.class",
+    "io.cost.model",
+    "io.cost.qos",
+];
 
 impl GroupLimits {
+    /// The files of these limits that only kernels with blk-mq have.
+    pub(crate) fn of_today(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("io.latency", self.latency.target_us > 0),
+            ("io.prio.class", self.prio_class != PrioClass::NoChange),
+            ("io.cost.model", self.cost_model.is_some()),
+            ("io.cost.qos", self.cost_qos.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(file, is_set)| is_set.then_some(file))
+    }
+
+    /// Do they suit the root, or only the root?
+    ///
+    /// # Errors
+    /// With the file that does not.
+    pub(crate) fn check(&self, is_root: bool) -> Result<(), &'static str> {
+        if is_root && self.latency.target_us > 0 {
+            return Err("the root has no io.latency");
+        }
+        if !is_root && (self.cost_model.is_some() || self.cost_qos.is_some()) {
+            return Err("io.cost.model and io.cost.qos are the root's: path = \"/\"");
+        }
+        Ok(())
+    }
+
     /// Change one of [`KEYS`]; `false`: it is none of them.
     ///
     /// # Errors
     /// A value it does not take.
     pub fn set(&mut self, key: &str, value: &str) -> Result<bool, String> {
         match key {
-            "max" => self.max = Max::parse(value)?,
+            "max" | "io.max" => self.max = Max::parse(value)?,
+            "io.latency" => self.latency = Latency::parse(value)?,
+            "io.prio.class" => self.prio_class = PrioClass::parse(value)?,
+            "io.cost.model" => self.cost_model = Some(CostModel::parse(value)?),
+            "io.cost.qos" => self.cost_qos = Some(CostQos::parse(value)?),
             "range_kb" => self.range_kb = Range::parse(value)?,
             "bandwidth_max" => self.bandwidth_max = Rate(parse_rate(value)?),
             "iops_max" => self.iops_max = Rate(parse_rate(value)?),

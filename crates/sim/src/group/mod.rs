@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 use fairlift_fio::Job;
 
 use crate::kernel::controller::Entitled;
+use crate::kernel::rq_qos::iocost::model::{CostModel, CostQos, words};
 use crate::scheduler::nearest;
-use limits::{GroupLimits, Max, Range, Rate};
+use limits::{GroupLimits, Latency, Max, PrioClass, Range, Rate};
 pub(crate) use meter::Meter;
 pub use metric::GroupMetric;
 pub(crate) use result::results;
@@ -41,7 +42,7 @@ impl Cgroup {
 
 /// A group as it is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(from = "FileGroup")]
+#[serde(try_from = "FileGroup")]
 pub struct GroupSpec {
     /// Path below the root, such as `vm1/db`; leading and double slashes do not count.
     pub path: String,
@@ -51,7 +52,7 @@ pub struct GroupSpec {
     pub leaf_weight: u32,
     /// `rt`, `be` or `idle`: strict among siblings.
     pub class: GroupClass,
-    /// `max`, `range_kb`, `bandwidth_max`, `iops_max`: the most it may have.
+    /// `max`, `range_kb`, `bandwidth_max`, `iops_max`: the most it may have; `io.latency`, `io.prio.class`, `io.cost.*`.
     pub limits: GroupLimits,
 }
 
@@ -60,14 +61,14 @@ pub struct GroupSpec {
 #[serde(deny_unknown_fields)]
 struct FileGroup {
     path: String,
-    #[serde(default = "default_weight")]
-    weight: u32,
+    weight: Option<u32>,
     #[serde(default = "default_weight")]
     leaf_weight: u32,
     #[serde(default)]
     class: GroupClass,
+    max: Option<Max>,
     #[serde(default)]
-    max: Max,
+    io: FileIo,
     #[serde(default)]
     range_kb: Range,
     #[serde(default)]
@@ -76,11 +77,88 @@ struct FileGroup {
     iops_max: Rate,
 }
 
-impl From<FileGroup> for GroupSpec {
-    fn from(file: FileGroup) -> GroupSpec {
-        let FileGroup { path, weight, leaf_weight, class, max, range_kb, bandwidth_max, iops_max } = file;
-        let limits = GroupLimits { max, range_kb, bandwidth_max, iops_max };
-        GroupSpec { path, weight, leaf_weight, class, limits }
+/// The files of cgroup v2, by their names there: `io.weight`, `io.cost.qos`.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct FileIo {
+    weight: Option<FileWeight>,
+    max: Option<Max>,
+    #[serde(default)]
+    latency: Latency,
+    #[serde(default)]
+    prio: FilePrio,
+    #[serde(default)]
+    cost: FileCost,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct FilePrio {
+    #[serde(default)]
+    class: PrioClass,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct FileCost {
+    model: Option<CostModel>,
+    qos: Option<CostQos>,
+}
+
+/// `io.weight = 300`, or as the kernel's file is written, `"default 300"`.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum FileWeight {
+    Number(u32),
+    Text(String),
+}
+
+impl FileWeight {
+    fn number(self) -> Result<u32, String> {
+        match self {
+            FileWeight::Number(number) => Ok(number),
+            FileWeight::Text(text) => parse_io_weight(&text),
+        }
+    }
+}
+
+/// `300`, `default 300` or `8:16 300`.
+fn parse_io_weight(text: &str) -> Result<u32, String> {
+    let number = text.strip_prefix("default").unwrap_or(text);
+    let mut words = words(number);
+    match (words.next(), words.next()) {
+        (Some((number, None)), None) => number.parse().ok(),
+        _ => None,
+    }
+    .ok_or_else(|| format!("io.weight '{text}' is not a weight, 1 to 10000: 300, or 'default 300'"))
+}
+
+impl TryFrom<FileGroup> for GroupSpec {
+    type Error = String;
+
+    fn try_from(file: FileGroup) -> Result<GroupSpec, String> {
+        let FileGroup { path, weight, leaf_weight, class, max, io, range_kb, bandwidth_max, iops_max } = file;
+        let io_weight = io.weight.map(FileWeight::number).transpose()?;
+        let weight = one_of("weight", weight, io_weight)?.unwrap_or(WEIGHT_DEFAULT);
+        let limits = GroupLimits {
+            max: one_of("max", max, io.max)?.unwrap_or_default(),
+            range_kb,
+            bandwidth_max,
+            iops_max,
+            latency: io.latency,
+            prio_class: io.prio.class,
+            cost_model: io.cost.model,
+            cost_qos: io.cost.qos,
+        };
+        Ok(GroupSpec { path, weight, leaf_weight, class, limits })
+    }
+}
+
+/// `name` and `io.name` are one.
+fn one_of<T>(name: &str, short: Option<T>, file: Option<T>) -> Result<Option<T>, String> {
+    match (short, file) {
+        (Some(_), Some(_)) => Err(format!("{name} and io.{name} are one: give one of them")),
+        (short, file) => Ok(short.or(file)),
     }
 }
 
@@ -177,8 +255,21 @@ impl std::fmt::Display for GroupTreeError {
 impl std::error::Error for GroupTreeError {}
 
 /// What can be set of a group.
-pub const KEYS: [&str; 7] =
-    ["weight", "leaf_weight", "class", "max", "range_kb", "bandwidth_max", "iops_max"];
+pub const KEYS: [&str; 13] = [
+    "weight",
+    "leaf_weight",
+    "class",
+    "max",
+    "range_kb",
+    "bandwidth_max",
+    "iops_max",
+    "io.weight",
+    "io.max",
+    "io.latency",
+    "io.prio.class",
+    "io.cost.model",
+    "io.cost.qos",
+];
 
 impl GroupTree {
     /// Enter a group, and its parents if they are missing.
@@ -187,6 +278,7 @@ impl GroupTree {
     /// A weight out of range, or the same path twice.
     pub fn add(&mut self, group: &GroupSpec) -> Result<(), GroupTreeError> {
         let path = clean(&group.path);
+        group.limits.check(path.is_empty()).map_err(|e| GroupTreeError(format!("group '/{path}': {e}")))?;
         for weight in [group.weight, group.leaf_weight] {
             check_weight(&path, u64::from(weight))?;
         }
@@ -237,13 +329,21 @@ impl GroupTree {
                 KEYS.join(", ")
             )));
         }
-        if self.limits_mut(group).set(key, value).map_err(GroupTreeError)? {
+        let shown = self.shown(group);
+        let mut limits = *self.limits(group);
+        if limits.set(key, value).map_err(GroupTreeError)? {
+            let is_root = group == Cgroup::ROOT;
+            limits.check(is_root).map_err(|e| GroupTreeError(format!("group '{shown}': {e}")))?;
+            *self.limits_mut(group) = limits;
             return Ok(());
         }
         if key == "class" {
             return self.set_class(group, value);
         }
-        let shown = self.shown(group);
+        if key == "io.weight" {
+            let weight = parse_io_weight(value).map_err(GroupTreeError)?;
+            return self.set(path, "weight", &weight.to_string());
+        }
         let number = value.parse().map_err(|_| {
             GroupTreeError(format!(
                 "group '{shown}': {key} '{value}' is not a number from {} to {}",
@@ -270,6 +370,43 @@ impl GroupTree {
     /// What a group may have at most.
     pub(crate) fn limits(&self, group: Cgroup) -> &GroupLimits {
         self.spec(group).map_or(&self.root_limits, |spec| &spec.limits)
+    }
+
+    /// Have the groups of `other`, with what they are set to.
+    ///
+    /// # Errors
+    /// Too many groups.
+    pub fn take_over(&mut self, other: &GroupTree) -> Result<(), GroupTreeError> {
+        for spec in other.iter() {
+            let place = self.enter(&spec.path)?.index() - 1;
+            self.groups[place] = spec.clone();
+        }
+        self.root_leaf_weight = other.root_leaf_weight.or(self.root_leaf_weight);
+        self.root_limits = other.root_limits;
+        Ok(())
+    }
+
+    /// `io.cost.model` and `io.cost.qos`, if they are given.
+    pub(crate) fn cost(&self) -> (Option<CostModel>, Option<CostQos>) {
+        (self.root_limits.cost_model, self.root_limits.cost_qos)
+    }
+
+    /// Parent and weight of each, the root first.
+    pub(crate) fn weights(&self) -> Vec<(Option<usize>, u32)> {
+        let weight = |group| self.spec(group).map_or(WEIGHT_DEFAULT, |spec| spec.weight);
+        self.numbers().map(|group| (self.parent(group).map(Cgroup::index), weight(group))).collect()
+    }
+
+    /// `io.prio.class` of each, the root first; empty: nobody has one.
+    pub(crate) fn classes(&self) -> Vec<PrioClass> {
+        let classes: Vec<_> = self.numbers().map(|group| self.limits(group).prio_class).collect();
+        if classes.iter().all(|class| *class == PrioClass::NoChange) { Vec::new() } else { classes }
+    }
+
+    /// The first file of a group's that only kernels with blk-mq have, and the group.
+    pub(crate) fn file_of_today(&self) -> Option<(&'static str, String)> {
+        let of = |group| self.limits(group).of_today().next().map(|file| (file, self.shown(group)));
+        self.numbers().find_map(of)
     }
 
     /// Has any group a `max`?

@@ -5,7 +5,7 @@ use fairlift_core::{Bio, Flags, IoPrio, Op};
 use super::controller::Ticket;
 use super::files::{PAGE_SECTORS, Run};
 use crate::anatomy::{Cause, Why};
-use crate::block::{Attempt, Owner, Taken};
+use crate::block::{Attempt, Owner, Passes, Taken};
 use crate::engine::{OpDone, OpId, Sys};
 use crate::group::Cgroup;
 
@@ -126,7 +126,8 @@ impl Sys {
         let context = self.context();
         let held = self.machine.borrow().block.held_bio(ticket, context);
         if let Some(held) = held {
-            self.submit_as(held.op, held.bio, Some(held.cgroup), Attempt::Passed(Some(ticket))).await;
+            self.submit_as(held.op, held.bio, Some(held.cgroup), Attempt::Passed(Passes::of(Some(ticket))))
+                .await;
         }
     }
 
@@ -162,10 +163,21 @@ impl Sys {
                 })
                 .await;
             match sleep_until {
-                None => return,
+                None => return self.pause_for_group().await,
                 Some(at) => self.sleep_until(at).await,
             }
         }
+    }
+
+    /// A program's task whose group owes for what was not held up (io.latency, io.cost) pauses.
+    async fn pause_for_group(&self) {
+        let pause_ns = {
+            let mut machine = self.machine.borrow_mut();
+            let is_daemon = machine.submitter(self.task, None).daemon;
+            let pause_ns = machine.block.take_pause(self.task);
+            if is_daemon { 0 } else { pause_ns }
+        };
+        self.pause(pause_ns, Why::Because(Cause::Throttle)).await;
     }
 
     /// Write these blocks of the device, a bio each, and wait for all of them.

@@ -15,6 +15,7 @@ mod extents;
 mod files;
 mod journal;
 mod raw;
+pub mod rq_qos;
 pub mod version;
 mod vfs;
 mod writeback;

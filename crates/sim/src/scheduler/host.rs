@@ -59,6 +59,14 @@ static READ_AHEAD: Tunable = Tunable::new(
     128,
     "largest readahead window; 0: no readahead",
 );
+/// `queue/wbt_lat_usec`.
+static WBT_LATENCY: Tunable = Tunable::new(
+    "wbt_lat_usec",
+    Unit::Microseconds,
+    (0, 10_000_000),
+    0,
+    "writeback throttling: the longest a read is to take; 0: off; if it is not set, 2000 without seeks and 75000 with, but off under bfq and fl-cfq (6.12)",
+);
 static CPU_PER_IO: Tunable = Tunable::new(
     "cpu_per_io_ns",
     Unit::Nanoseconds,
@@ -75,11 +83,12 @@ static SCHEDULER_CPU: Tunable = Tunable::new(
 );
 
 /// The settings of the lab's own, in the order to show them; the core's of groups follow.
-static OWN: [&Tunable; 9] = [
+static OWN: [&Tunable; 10] = [
     &NOMERGES,
     &NR_REQUESTS,
     &MAX_SECTORS,
     &READ_AHEAD,
+    &WBT_LATENCY,
     &CPU_PER_IO,
     &SCHEDULER_CPU,
     &GROUPS,
@@ -149,6 +158,11 @@ impl HostSettings {
         self.stored(&SCHEDULER_CPU)
     }
 
+    /// `wbt_lat_usec` in nanoseconds, if it is set.
+    pub fn wbt_latency_ns(&self) -> Option<u64> {
+        self.stored(&WBT_LATENCY)
+    }
+
     /// Put `nr_requests`, `max_sectors_kb` and `nomerges` into `queue`, which is the kernel's for `device`. `direct`: there is no
     /// scheduler, hence only the device's own tags.
     ///
@@ -162,6 +176,10 @@ impl HostSettings {
         direct: bool,
     ) -> Result<(), String> {
         queue.nomerges = self.nomerges(rules);
+        if !rules.blk_mq && self.wbt_latency_ns().is_some() {
+            let version = rules.version;
+            return Err(format!("wbt_lat_usec: Linux {version} has no writeback throttling; 6.12 has it"));
+        }
         let tags = u64::from(device.queue_depth.max(1));
         if direct {
             queue.admission = Admission::Tags { nr_requests: device.queue_depth.max(1) };

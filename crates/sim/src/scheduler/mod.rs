@@ -203,6 +203,11 @@ impl SchedulerSpec {
         Cost { per_bio_ns: set.unwrap_or(measured.per_bio_ns), ..measured }
     }
 
+    /// Does it switch writeback throttling off, unless somebody sets `wbt_lat_usec`?
+    pub fn is_without_wbt(&self) -> bool {
+        self.name.is_some_and(Name::is_without_wbt)
+    }
+
     /// Its description.
     pub fn descriptor(&self) -> &'static Descriptor {
         self.descriptor

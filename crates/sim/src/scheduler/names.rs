@@ -63,6 +63,8 @@ pub struct Name {
     preset: &'static [(&'static str, &'static str)],
     /// What it costs the processor.
     cost: Cost,
+    /// Does it switch writeback throttling off, unless somebody sets `wbt_lat_usec`?
+    without_wbt: bool,
     /// What is nearest in the other era, and why.
     nearest: &'static str,
     why: &'static str,
@@ -77,6 +79,7 @@ impl Name {
             profile: None,
             preset: &[],
             cost: Cost { per_bio_ns: 0, locked: false },
+            without_wbt: false,
             nearest,
             why,
         }
@@ -89,6 +92,15 @@ impl Name {
 
     const fn costs(self, cost: Cost) -> Name {
         Name { cost, ..self }
+    }
+
+    const fn without_wbt(self) -> Name {
+        Name { without_wbt: true, ..self }
+    }
+
+    /// Does it switch writeback throttling off, unless somebody sets `wbt_lat_usec`?
+    pub fn is_without_wbt(&self) -> bool {
+        self.without_wbt
     }
 
     /// The elevator's profile, if it does not go by the kernel.
@@ -147,12 +159,18 @@ const NAMES: [Name; 13] = [
     Name::new("mq-deadline", Era::BlkMq, "deadline", "it came with blk-mq, in 4.11").costs(Cost::locked(490)),
     Name::new("kyber", Era::BlkMq, "deadline", "it came with blk-mq, in 4.12, and has no forerunner")
         .costs(Cost { per_bio_ns: 640, locked: false }),
-    Name::new("bfq", Era::BlkMq, "cfq", "it came with blk-mq, in 4.12").costs(Cost::locked(1760)),
+    Name::new("bfq", Era::BlkMq, "cfq", "it came with blk-mq, in 4.12")
+        .costs(Cost::locked(1760))
+        .without_wbt(),
     Name::ours("fl-noop", "noop", 610),
     Name::ours("fl-deadline", "deadline", 600),
     Name::ours("fl-as", "anticipatory", 1280),
     // docs/kernel.md: cfq_version 2.6.37, group_isolation on.
-    Name { profile: Some("2.6.37"), preset: &[("group_isolation", "1")], ..Name::ours("fl-cfq", "cfq", 970) },
+    Name {
+        profile: Some("2.6.37"),
+        preset: &[("group_isolation", "1")],
+        ..Name::ours("fl-cfq", "cfq", 970).without_wbt()
+    },
     // Not in the module yet; nobody has measured what it costs the processor.
     Name::new("fair", Era::Ours, "fl-cfq", "it is this project's own"),
 ];

@@ -137,7 +137,9 @@ impl Sys {
         control(&mut self.machine.borrow_mut().kernel, group).0.dirtied += pages;
         loop {
             let Some(pause) = self.next_pause(group, pages) else { return };
-            let until = self.now() + pause.ns;
+            let now = self.now();
+            let until = now + pause.ns;
+            self.machine.borrow_mut().block.dirtier_pauses(now);
             self.unplug();
             self.pause_until(until, Why::Because(Cause::Throttle)).await;
             let kernel = &mut self.machine.borrow_mut().kernel;
