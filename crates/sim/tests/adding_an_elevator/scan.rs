@@ -30,7 +30,7 @@ struct Scan {
 }
 
 /// One queue.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Queue {
     requests: SortedFifo<RequestId>,
     /// Where the last request served ended.
