@@ -10,6 +10,7 @@ mod explain;
 mod fio_json;
 mod grid;
 mod group_table;
+mod host;
 mod import;
 mod input;
 mod json;
@@ -68,6 +69,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Validate(arguments) => validate::validate(&arguments)?,
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments)?,
         Command::Schedulers(arguments) => output::print(&catalog::schedulers(arguments.name.as_deref())?)?,
+        Command::Host(arguments) => host::host(&arguments)?,
         Command::Kernels => output::print(&catalog::kernels())?,
         Command::Reproduce(arguments) => return reproduce::reproduce(&arguments),
         Command::Replay(arguments) => trace::replay::replay(&arguments)?,
