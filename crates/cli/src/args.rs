@@ -73,6 +73,8 @@ Examples:
     Kernels(NameArguments),
     /// Which scheduler for which load on which device: a page made of runs
     Which(WhichArguments),
+    /// Print this machine's disk, scheduler and groups as a scenario
+    Host(HostArguments),
     /// Run experiments and print published figures beside ours
     Reproduce(ReproduceArguments),
     /// Replay a block trace under several schedulers
@@ -324,7 +326,12 @@ pub struct WorkArguments {
     #[arg(short, long, value_name = "NAME|FILE", value_delimiter = ',')]
     pub device: Vec<String>,
 
-    /// Change a tunable, such as cfq.slice_idle=0, in every column of that scheduler, or a group: group./vm1.weight=500; may be
+    /// What a machine has ('fairlift host'): its scheduler as the first column, its groups' settings, and its kernel and kind of
+    /// device unless others are named
+    #[arg(long, value_name = "FILE")]
+    pub host: Option<String>,
+
+    /// Change a tunable, such as cfq.slice_idle=0, in every column of that scheduler, or a group: group./vm1.io.weight=500; may be
     /// repeated
     #[arg(long, value_name = "WHOSE.WHAT=VALUE")]
     pub set: Vec<String>,
@@ -505,6 +512,30 @@ pub struct WhichArguments {
     /// Simulate so many runs at a time [default: number of processors]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<usize>,
+}
+
+/// `fairlift host`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  fairlift host > mine.toml                    the only disk of this machine
+  fairlift host /dev/nvme0n1 -o mine.toml
+  fairlift host sda --root /tmp/server         another machine's files: sys/block, sys/fs/cgroup, proc/sys/kernel
+  fairlift compare job.fio --host mine.toml    what this machine has beside the kernel's other schedulers
+
+Reads files, changes nothing, and needs no rights. What cannot be read, or what the lab has not, is a comment in the scenario.")]
+pub struct HostArguments {
+    /// The disk: /dev/sda, nvme0n1 or a partition of it [default: the only one there is]
+    #[arg(value_name = "DISK")]
+    pub disk: Option<String>,
+
+    /// Read the files below this folder instead of /
+    #[arg(long, value_name = "FOLDER", default_value = "/", hide_default_value = true)]
+    pub root: PathBuf,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `fairlift reproduce`.

@@ -52,18 +52,22 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String], columns: Columns) -
     if let Behind::Programs(commands) = &behind {
         programs::add(&mut scenario, commands)?;
     }
+    let host = work.host.as_deref().map(|file| of_scenario_file(file, work.strict)).transpose()?;
     let programs_added = matches!(behind, Behind::Programs(_));
     programs::mount(&mut scenario, work.filesystem.as_deref(), work.mount.as_deref(), programs_added)?;
     let is_scenario = matches!(&work.jobs[..], [file] if file.ends_with(".toml"));
     match &work.kernel {
         Some(name) => scenario.rules = kernel(name)?.clone(),
-        None if !is_scenario => scenario.rules = version::TODAY.clone(),
+        None if !is_scenario => {
+            scenario.rules = host.as_ref().map_or(version::TODAY, |host| &host.rules).clone()
+        }
         None => {}
     }
-    match &devices(&work.device)?[..] {
-        [first, ..] => scenario.device = first.clone(),
-        [] if !is_scenario && scenario.rules.blk_mq => return Err(no_device()),
-        [] => {}
+    match (&devices(&work.device)?[..], &host) {
+        ([first, ..], _) => scenario.device = first.clone(),
+        ([], Some(host)) if !is_scenario => scenario.device = host.device.clone(),
+        ([], None) if !is_scenario && scenario.rules.blk_mq => return Err(no_device()),
+        ([], _) => {}
     }
     scenario.seed = work.seed.unwrap_or(scenario.seed);
     scenario.fresh_files |= work.fresh_files;
@@ -71,8 +75,13 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String], columns: Columns) -
     if let Some(text) = &work.runtime {
         scenario.runtime_ns = Some(runtime_us(text)? * 1000);
     }
-    match columns {
-        Columns::One if schedulers.is_empty() => {
+    if let Some(host) = &host {
+        add_groups(&mut scenario, host)?;
+    }
+    let with_host = host.as_ref().map(|host| beside_host(&scenario, host, schedulers, columns));
+    match (columns, &with_host) {
+        (_, Some(texts)) => choose(&mut scenario, texts)?,
+        (Columns::One, None) if schedulers.is_empty() => {
             let default = if scenario.rules.blk_mq { "mq-deadline" } else { "cfq" };
             choose(&mut scenario, &[default.to_owned()])?;
         }
@@ -85,6 +94,33 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String], columns: Columns) -
         );
     }
     Ok(scenario)
+}
+
+/// The host's scheduler, then those asked for, the scenario's own or the kernel's; for one column the host's.
+fn beside_host(scenario: &Scenario, host: &Scenario, asked: &[String], columns: Columns) -> Vec<String> {
+    let mut texts: Vec<String> = host.schedulers.iter().map(ToString::to_string).collect();
+    let others = match (asked, &scenario.schedulers[..], columns) {
+        ([], _, Columns::One) => Vec::new(),
+        ([], [], _) => defaults(&scenario.rules),
+        ([], own, _) => own.iter().map(ToString::to_string).collect(),
+        (asked, _, Columns::One) => return asked.to_vec(),
+        (asked, ..) => asked.to_vec(),
+    };
+    for text in others {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts
+}
+
+/// The host's groups, with what they are set to, beside those of the jobs.
+fn add_groups(scenario: &mut Scenario, host: &Scenario) -> Result<(), Failure> {
+    let Some(groups) = host.cases.first().map(|case| &case.groups) else { return Ok(()) };
+    for case in &mut scenario.cases {
+        case.groups.take_over(groups).map_err(|e| Failure::new(e.to_string()).at("--host"))?;
+    }
+    Ok(())
 }
 
 /// There is no typical drive of today: which one decides the answer.
@@ -387,11 +423,18 @@ fn set(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// `PATH.KEY` as path and key; some keys have points in them, and paths may, too.
+fn target_of(target: &str) -> Option<(&str, &str)> {
+    let key = KEYS.into_iter().filter(|key| key.contains('.') && target.trim_end().ends_with(key));
+    let with_points =
+        key.filter_map(|key| Some((target.trim_end().strip_suffix(key)?.strip_suffix('.')?, key)));
+    with_points.min_by_key(|(path, _)| path.len()).or_else(|| target.rsplit_once('.'))
+}
+
 /// Apply `PATH.KEY=VALUE` to the groups, in every case that has this one.
 fn set_group(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
     let fail = |message: String| Failure::new(message).at("--set");
-    let parts =
-        setting.split_once('=').and_then(|(target, value)| Some((target.rsplit_once('.')?, value.trim())));
+    let parts = setting.split_once('=').and_then(|(target, value)| Some((target_of(target)?, value.trim())));
     let Some(((path, key), value)) = parts else {
         return Err(fail(format!("'group.{setting}' is not a setting of a group")).help(format!(
             "allowed: group.PATH.KEY=VALUE, such as group./vm1.weight=500; keys: {}",

@@ -12,6 +12,7 @@ mod explain;
 mod fio_json;
 mod grid;
 mod group_table;
+mod host;
 mod import;
 mod input;
 mod json;
@@ -83,6 +84,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Schedulers(arguments) => output::print(&catalog::schedulers(arguments.name.as_deref())?)?,
         Command::Kernels(arguments) => output::print(&catalog::kernels(arguments.name.as_deref())?)?,
         Command::Which(arguments) => which::which(&arguments)?,
+        Command::Host(arguments) => host::host(&arguments)?,
         Command::Reproduce(arguments) => return reproduce::reproduce(&arguments),
         Command::Replay(arguments) => trace::replay::replay(&arguments)?,
         Command::Inspect(arguments) => trace::inspect::inspect(&arguments)?,
