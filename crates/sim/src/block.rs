@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use fairlift_core::collections::Id;
 use fairlift_core::elevator::AnyElevator;
 use fairlift_core::group::limit::{Direction, Rates};
-use fairlift_core::queue::{QueueConfig, RequestQueue, Submitted};
+use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
 use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, IoPrio, Op, Request, RequestId};
 
@@ -68,8 +68,8 @@ pub(crate) enum Attempt {
     New,
     /// The controller let it pass, under this ticket if there is a controller.
     Passed(Option<Ticket>),
-    /// It waited for a request slot, from this place in line on.
-    ForSlot(Option<Ticket>, Place),
+    /// It waited for a request slot, from this place in line on; with tags, for one of the first so many.
+    ForSlot(Option<Ticket>, Place, u32),
 }
 
 /// What became of it.
@@ -172,6 +172,9 @@ pub struct BlockLayer {
     groups: Vec<GroupId>,
     /// Counts by group, if the run has some.
     meter: Option<Box<Meter>>,
+    /// A request that the scheduler gave beyond what the device takes: it waits for a tag. `parks`: there may be one.
+    parked: Option<RequestId>,
+    parks: bool,
     /// Is a request given to the device within its submission (no scheduler)?
     direct: bool,
     /// Processor time of the scheduler, and until when its lock is held.
@@ -209,6 +212,8 @@ impl BlockLayer {
             task_of: vec![None; contexts],
             groups: vec![GroupId::ROOT],
             meter: None,
+            parked: None,
+            parks: false,
             direct: false,
             cost: Cost::default(),
             locked_until_ns: 0,
@@ -244,6 +249,8 @@ impl BlockLayer {
     /// `direct`: requests go straight to the device; `cost`: what the scheduler takes of the processor.
     pub(crate) fn set_scheduler(&mut self, direct: bool, cost: Cost) {
         (self.direct, self.cost) = (direct, cost);
+        let tags = matches!(self.queue.config().admission, Admission::Tags { .. });
+        self.parks = tags && !direct && !self.device.limits().budget;
     }
 
     /// Somebody comes to the scheduler with a bio, and takes its lock as soon as it is free: when the scheduler is done with it.
@@ -387,7 +394,7 @@ impl BlockLayer {
         self.dirty = true;
         self.account(now);
         let (ticket, place) = match attempt {
-            Attempt::ForSlot(ticket, place) => (ticket, Some(place)),
+            Attempt::ForSlot(ticket, place, limit) => (ticket, Some((place, limit))),
             Attempt::Passed(ticket) => (ticket, None),
             Attempt::New => match self.ask_controller(op, bio, by, now) {
                 Ok(ticket) => (ticket, None),
@@ -396,7 +403,10 @@ impl BlockLayer {
         };
         let again = place.is_some();
         let bio = self.addressed(bio, op, by.cgroup, ticket);
-        let answer = if again { self.queue.resubmit(bio, now) } else { self.queue.submit(bio, now) };
+        let answer = match place {
+            Some((_, limit)) => self.queue.resubmit_within(bio, limit, now),
+            None => self.queue.submit(bio, now),
+        };
         self.record_bio(answer, op, &bio, by.task, now);
         self.meter_bio(answer, by.cgroup, by.backlog_since_ns, now);
         match answer {
@@ -410,11 +420,13 @@ impl BlockLayer {
                 self.count_merge(&bio);
             }
             Submitted::Full => {
+                // Who lost a race keeps its place; who may not take a tag that is free lets others try.
+                let place = place.map(|(place, _)| place).filter(|_| !self.queue.has_free_tag());
                 let place = self.waiting.add(by.task, self.queue.group_of(&bio), bio.is_sync(), place);
                 if !again {
                     self.trace_bio(TraceKind::Waits, &bio, by.task, now);
                 }
-                return Taken::Wait(Attempt::ForSlot(ticket, place));
+                return Taken::Wait(Attempt::ForSlot(ticket, place, self.queue.refused_limit()));
             }
             Submitted::NoRoom => {
                 self.crowded.push_back(by.task);
@@ -609,15 +621,21 @@ impl BlockLayer {
         self.timer = None;
         let mut idle = false;
         let until = self.let_in(now);
+        if self.in_device < self.depth
+            && let Some(first) = self.parked.take()
+        {
+            self.issue(first, now);
+        }
         if self.in_device >= self.depth {
             self.timer = until;
         }
-        while self.in_device < self.depth {
+        while self.has_room() {
             let entered = &mut self.entered;
             let answer = self.queue.dispatch_with(now, |bio, answer| entered.push((*bio, answer)));
             self.book_entered(now);
             match answer {
-                Dispatch::Issue(rq) => self.issue(rq, now),
+                Dispatch::Issue(rq) if self.in_device < self.depth => self.issue(rq, now),
+                Dispatch::Issue(rq) => self.parked = Some(rq),
                 Dispatch::Idle { until } => {
                     self.timer = Some(until.max(now + 1));
                     idle = true;
@@ -629,6 +647,12 @@ impl BlockLayer {
         if self.recorder.is_some() {
             self.record_state(idle, now);
         }
+    }
+
+    /// May the scheduler give another request? blk-mq takes the driver's tag after that, and keeps a request that finds none
+    /// (Linux 6.12 `block/blk-mq-sched.c`, `__blk_mq_do_dispatch_sched`).
+    fn has_room(&self) -> bool {
+        self.in_device < self.depth || (self.parks && self.parked.is_none())
     }
 
     /// What queue and device are doing now; `idle`: the queue wants to be asked later.
@@ -781,7 +805,7 @@ impl BlockLayer {
 
     /// Let those try again who wait for the slots freed since the last call.
     fn wake_waiters(&mut self) {
-        if self.waiting.has_tags() && self.queue.config().groups_max == 0 {
+        if self.waiting.has_tags() && !self.queue.parts_slots() {
             // A tag suits either class: both are told of each.
             let [freed, _] = self.queue.take_wakeups();
             let depth = self.queue.tags_min();

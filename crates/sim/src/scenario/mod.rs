@@ -38,7 +38,7 @@
 //! [[published]]                     # figures to compare with, by case
 //! scheduler = "cfq"                 # or schedulers = ["noop", "cfq"], if the same is expected of several
 //! job = "sequential"                # or a program's name; or group = "/vm1" instead
-//! metric = "bandwidth_sum"          # KiB/s; or iops, latency_mean, latency_max, sync_p50, sync_p99, sync_max, sync_rate, ...; of a program one of its own metrics, of a group a group's (docs/lab-groups.md)
+//! metric = "bandwidth_sum"          # KiB/s; or iops, latency_mean, latency_p50, latency_p99, latency_max, sync_p50, sync_p99, sync_max, sync_rate, ...; of a program one of its own metrics, of a group a group's (docs/lab-groups.md)
 //! over = "deadline"                 # optional: the figures are ratios to the same metric under this scheduler, and
 //! # over_job = "random"             # of this job or program, or over_group = "/vm2"; and
 //! # over_case = "1"                 # in this case
