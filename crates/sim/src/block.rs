@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use fairlift_core::collections::Id;
 use fairlift_core::elevator::AnyElevator;
 use fairlift_core::group::limit::{Direction, Rates};
-use fairlift_core::queue::{QueueConfig, RequestQueue, Submitted};
+use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
 use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, IoPrio, Op, Request, RequestId};
 
@@ -70,8 +70,8 @@ pub(crate) enum Attempt {
     New,
     /// The controller let it pass.
     Passed(Passes),
-    /// It waited for a request slot, from this place in line on.
-    ForSlot(Passes, Place),
+    /// It waited for a request slot, from this place in line on; with tags, for one of the first so many.
+    ForSlot(Passes, Place, u32),
 }
 
 /// What a bio is known by to those that may hold it up.
@@ -201,6 +201,9 @@ pub struct BlockLayer {
     groups: Vec<GroupId>,
     /// Counts by group, if the run has some.
     meter: Option<Box<Meter>>,
+    /// A request that the scheduler gave beyond what the device takes: it waits for a tag. `parks`: there may be one.
+    parked: Option<RequestId>,
+    parks: bool,
     /// Is a request given to the device within its submission (no scheduler)?
     direct: bool,
     /// Processor time of the scheduler, and until when its lock is held.
@@ -240,6 +243,8 @@ impl BlockLayer {
             task_of: vec![None; contexts],
             groups: vec![GroupId::ROOT],
             meter: None,
+            parked: None,
+            parks: false,
             direct: false,
             cost: Cost::default(),
             locked_until_ns: 0,
@@ -275,6 +280,8 @@ impl BlockLayer {
     /// `direct`: requests go straight to the device; `cost`: what the scheduler takes of the processor.
     pub(crate) fn set_scheduler(&mut self, direct: bool, cost: Cost) {
         (self.direct, self.cost) = (direct, cost);
+        let tags = matches!(self.queue.config().admission, Admission::Tags { .. });
+        self.parks = tags && !direct && !self.device.limits().budget;
     }
 
     /// Somebody comes to the scheduler with a bio, and takes its lock as soon as it is free: when the scheduler is done with it.
@@ -419,7 +426,7 @@ impl BlockLayer {
         self.dirty = true;
         self.account(now);
         let (mut passes, place) = match attempt {
-            Attempt::ForSlot(passes, place) => (passes, Some(place)),
+            Attempt::ForSlot(passes, place, limit) => (passes, Some((place, limit))),
             Attempt::Passed(passes) => (passes, None),
             Attempt::New => match self.ask_controller(op, bio, by, now) {
                 Ok(ticket) => (Passes::of(ticket), None),
@@ -429,11 +436,12 @@ impl BlockLayer {
         let again = place.is_some();
         let ticket = passes.ticket;
         let mut bio = self.addressed(bio, op, by.cgroup, ticket);
-        let answer = match self.throttle(&mut bio, &mut passes, by, now) {
-            Throttled::Waits => return Taken::Wait(Attempt::Passed(passes)),
-            Throttled::Joined(rq) => Submitted::Merged(rq),
-            Throttled::Passes if !again => self.queue.submit(bio, now),
-            Throttled::Passes | Throttled::Woken => self.queue.resubmit(bio, now),
+        let answer = match (self.throttle(&mut bio, &mut passes, by, now), place) {
+            (Throttled::Waits, _) => return Taken::Wait(Attempt::Passed(passes)),
+            (Throttled::Joined(rq), _) => Submitted::Merged(rq),
+            (_, Some((_, limit))) => self.queue.resubmit_within(bio, limit, now),
+            (Throttled::Passes, None) => self.queue.submit(bio, now),
+            (Throttled::Woken, None) => self.queue.resubmit(bio, now),
         };
         self.tell_qos(&bio, answer, now);
         self.record_bio(answer, op, &bio, by.task, now);
@@ -449,11 +457,13 @@ impl BlockLayer {
                 self.count_merge(&bio);
             }
             Submitted::Full => {
+                // Who lost a race keeps its place; who may not take a tag that is free lets others try.
+                let place = place.map(|(place, _)| place).filter(|_| !self.queue.has_free_tag());
                 let place = self.waiting.add(by.task, self.queue.group_of(&bio), bio.is_sync(), place);
                 if !again {
                     self.trace_bio(TraceKind::Waits, &bio, by.task, now);
                 }
-                return Taken::Wait(Attempt::ForSlot(passes, place));
+                return Taken::Wait(Attempt::ForSlot(passes, place, self.queue.refused_limit()));
             }
             Submitted::NoRoom => {
                 self.crowded.push_back(by.task);
@@ -740,15 +750,21 @@ impl BlockLayer {
         self.timer = None;
         let mut idle = false;
         let until = self.let_in(now);
+        if self.in_device < self.depth
+            && let Some(first) = self.parked.take()
+        {
+            self.issue(first, now);
+        }
         if self.in_device >= self.depth {
             self.timer = until;
         }
-        while self.in_device < self.depth {
+        while self.has_room() {
             let entered = &mut self.entered;
             let answer = self.queue.dispatch_with(now, |bio, answer| entered.push((*bio, answer)));
             self.book_entered(now);
             match answer {
-                Dispatch::Issue(rq) => self.issue(rq, now),
+                Dispatch::Issue(rq) if self.in_device < self.depth => self.issue(rq, now),
+                Dispatch::Issue(rq) => self.parked = Some(rq),
                 Dispatch::Idle { until } => {
                     self.timer = Some(until.max(now + 1));
                     idle = true;
@@ -760,6 +776,12 @@ impl BlockLayer {
         if self.recorder.is_some() {
             self.record_state(idle, now);
         }
+    }
+
+    /// May the scheduler give another request? blk-mq takes the driver's tag after that, and keeps a request that finds none
+    /// (Linux 6.12 `block/blk-mq-sched.c`, `__blk_mq_do_dispatch_sched`).
+    fn has_room(&self) -> bool {
+        self.in_device < self.depth || (self.parks && self.parked.is_none())
     }
 
     /// What queue and device are doing now; `idle`: the queue wants to be asked later.
@@ -930,7 +952,7 @@ impl BlockLayer {
 
     /// Let those try again who wait for the slots freed since the last call.
     fn wake_waiters(&mut self) {
-        if self.waiting.has_tags() && self.queue.config().groups_max == 0 {
+        if self.waiting.has_tags() && !self.queue.parts_slots() {
             // A tag suits either class: both are told of each.
             let [freed, _] = self.queue.take_wakeups();
             let depth = self.queue.tags_min();

@@ -16,3 +16,5 @@ mod properties;
 mod san;
 #[path = "device/spec.rs"]
 mod spec;
+#[path = "device/timed.rs"]
+mod timed;

@@ -252,6 +252,11 @@ pub trait Elevator: Send {
         tags
     }
 
+    /// Does [`tags_for`](Elevator::tags_for) say all there is to say of who gets how many tags? Otherwise groups have parts of them.
+    fn shares_tags(&self) -> bool {
+        false
+    }
+
     /// The least that [`tags_for`](Elevator::tags_for) may ever answer. Waiters for a tag are woken in batches of an eighth of
     /// it (the kernel's *min_shallow_depth*, to which most schedulers set 1).
     fn tags_min(&self, _tags: u32) -> u32 {

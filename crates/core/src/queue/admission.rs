@@ -7,6 +7,7 @@
 
 use super::era::pools::{Pool, congestion_on, is_batching, relieved, use_batch};
 use super::group_slots::GroupSlots;
+use super::tags::Tags;
 use crate::context::Context;
 use crate::elevator::MayQueue;
 use crate::group::{Claim, GroupId};
@@ -66,6 +67,7 @@ pub(super) struct RequestSlots {
     admission: Admission,
     nr: u32,
     pools: [Pool; 2],
+    tags: Tags,
     /// Wake-ups the host has not fetched yet, `[async, sync]`.
     wakeups: [u32; 2],
     /// Who has how many of them; only where there can be groups.
@@ -78,6 +80,7 @@ impl RequestSlots {
             admission,
             nr: admission.limit(),
             pools: [Pool::default(); 2],
+            tags: Tags::new(if let Admission::Tags { .. } = admission { admission.limit() } else { 0 }),
             wakeups: [0; 2],
             groups: None,
         }
@@ -109,6 +112,21 @@ impl RequestSlots {
                 self.pools[usize::from(sync)].taken += u32::from(free);
                 free
             }
+        }
+    }
+
+    /// One of the first `limit` tags; none is needed where there are pools.
+    pub(super) fn take_tag(&mut self, limit: u32) -> Option<u32> {
+        match self.admission {
+            Admission::Pools { .. } => Some(0),
+            Admission::Tags { .. } => self.tags.take(limit),
+        }
+    }
+
+    /// The tag of a request that is gone.
+    pub(super) fn give_tag_back(&mut self, tag: u32) {
+        if let Admission::Tags { .. } = self.admission {
+            self.tags.give_back(tag);
         }
     }
 

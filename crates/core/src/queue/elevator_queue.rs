@@ -792,7 +792,7 @@ impl ElevatorQueue {
 
     /// See [`Elevator::tags_for`].
     #[inline]
-    pub(super) fn tags_for(&mut self, bio: &Bio, tags: u32, now: u64) -> u32 {
+    pub(crate) fn tags_for(&mut self, bio: &Bio, tags: u32, now: u64) -> u32 {
         let (elevator, mut env) = self.split(now);
         elevator.tags_for(&mut env, bio, tags)
     }

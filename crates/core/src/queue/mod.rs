@@ -36,6 +36,7 @@ mod limited;
 mod merge;
 mod ordering;
 mod plug;
+mod tags;
 
 pub use admission::Admission;
 pub use dispatch_list::DispatchList;
@@ -44,6 +45,9 @@ pub use merge::{MergeLimits, NoMerges};
 pub use ordering::Ordering;
 pub use plug::Plugging;
 
+use alloc::vec::Vec;
+
+use crate::collections::Id;
 use crate::context::{ContextId, Contexts, ContextsMut, IoPrio};
 use crate::elevator::{self, AnyElevator, Dispatch, Elevator, MayQueue};
 use crate::group::limit::Limiter;
@@ -170,6 +174,11 @@ pub struct RequestQueue {
     fences: Fences,
     flushes: FlushMachine,
     limiter: Limiter<Bio>,
+    /// Each request's tag, where there are tags.
+    tag_of: Vec<u32>,
+    /// The limit a bio comes back with, and what the one refused last had.
+    wanted_limit: Option<u32>,
+    refused_limit: u32,
 }
 
 /// Who waits when there is no request slot.
@@ -187,11 +196,13 @@ impl RequestQueue {
     pub fn new(mut config: QueueConfig, elevator: impl Into<AnyElevator>) -> RequestQueue {
         config.limits.max_segments = config.limits.max_segments.max(1);
         let requests = config.requests_max();
+        let elevator = elevator.into();
+        let parts = if elevator.shares_tags() { 1 } else { Groups::slots_for(config.groups_max) };
         RequestQueue {
             config,
             lower: ElevatorQueue::new(requests, config.contexts_max, config.rotational, elevator)
                 .with_groups(config.groups_max),
-            slots: RequestSlots::new(config.admission).with_groups(Groups::slots_for(config.groups_max)),
+            slots: RequestSlots::new(config.admission).with_groups(parts),
             slot_places: core::array::from_fn(|_| {
                 let size = config.admission.pool_size();
                 Places::new(Groups::slots_for(config.groups_max), size / 2, size - size / 2)
@@ -204,6 +215,9 @@ impl RequestQueue {
             barrier: None,
             fences: Fences::new(Groups::slots_for(config.groups_max), requests),
             flushes: FlushMachine::new(requests),
+            tag_of: alloc::vec![0; requests],
+            wanted_limit: None,
+            refused_limit: 0,
             limiter: Limiter::new(Groups::slots_for(config.groups_max), config.held_max),
         }
     }
@@ -290,6 +304,17 @@ impl RequestQueue {
         self.lower.elevator().tags_min(tags).clamp(1, tags)
     }
 
+    /// Is there a tag that nobody has?
+    pub fn has_free_tag(&self) -> bool {
+        matches!(self.config.admission, Admission::Tags { .. })
+            && self.slots.taken() < self.config.admission.limit()
+    }
+
+    /// Has each group its part of the request slots?
+    pub fn parts_slots(&self) -> bool {
+        self.slots.has_groups()
+    }
+
     /// The next wake-up: a waiter of which group, and of which class (sync?). That group's waiter who waits longest may
     /// [`RequestQueue::resubmit`]; `None`: that was all. For queues with and without groups. A waiter belongs to the group
     /// its bio had ([`RequestQueue::group_of`]) when it was told [`Submitted::Full`], even if its task was moved since. In a
@@ -298,7 +323,7 @@ impl RequestQueue {
         self.slots.next_wakeup()
     }
 
-    /// For queues without groups ([`QueueConfig::groups_max`] 0): as [`RequestQueue::next_wakeup`], all at once.
+    /// For queues whose slots are not parted ([`RequestQueue::parts_slots`]): as [`RequestQueue::next_wakeup`], all at once.
     ///
     /// Wake-ups since the last call, `[async, sync]`: that many waiters of a class may [`RequestQueue::resubmit`], longest
     /// wait first. Without a waiter a wake-up is void. ([`Admission::Tags`] wakes one waiter of each class for a free tag: one
@@ -369,6 +394,27 @@ impl RequestQueue {
         self.enqueue(bio, Waiter::Task, now)
     }
 
+    /// The same of a bio that was refused a tag while it was limited to the first `limit` of them: it still is, as the kernel asks
+    /// only once ([`RequestQueue::refused_limit`]).
+    pub fn resubmit_within(&mut self, bio: Bio, limit: u32, now: u64) -> Submitted {
+        self.wanted_limit = Some(limit);
+        let answer = self.resubmit(bio, now);
+        self.wanted_limit = None;
+        answer
+    }
+
+    /// To how many tags the bio was limited that was told [`Submitted::Full`] last.
+    pub fn refused_limit(&self) -> u32 {
+        self.refused_limit
+    }
+
+    fn tag_limit(&mut self, bio: &Bio, now: u64) -> u32 {
+        match self.config.admission {
+            Admission::Pools { .. } => 0,
+            Admission::Tags { .. } => self.lower.tags_for(bio, self.config.admission.limit(), now),
+        }
+    }
+
     /// A waiter was woken and needs no slot: the next one's.
     fn pass_on(&mut self, bio: &Bio) {
         let (group, sync) = (self.group_of(bio), bio.is_sync());
@@ -426,14 +472,16 @@ impl RequestQueue {
             // It has waited, as those have who may take a slot beyond the limit when they are woken.
             may = MayQueue::Must;
         }
-        if !self.enter(&bio, may, waiter, now) {
+        let limit = self.wanted_limit.take().unwrap_or_else(|| self.tag_limit(&bio, now));
+        let Some(tag) = self.enter(&bio, may, waiter, limit, now) else {
+            self.refused_limit = limit;
             // Its task goes to sleep: what it has gathered must not wait with it.
             self.flush_task_plug(bio.context, now);
             self.plug.unplug();
             return Submitted::Full;
-        }
-        let Some(rq) = self.take(&bio, sync, now) else {
-            self.leave(sync, self.group_of(&bio));
+        };
+        let Some(rq) = self.take(&bio, sync, tag, now) else {
+            self.leave(sync, self.group_of(&bio), tag);
             return Submitted::Full;
         };
         if let Plugging::Queue { delay_ns, .. } = self.config.plugging
@@ -456,18 +504,24 @@ impl RequestQueue {
         Submitted::Queued(rq)
     }
 
-    /// Take a slot for `bio` if there is one for it.
+    /// Take a slot for `bio` if there is one for it: its tag, where there are tags, one of the first `limit`.
     #[inline]
-    fn enter(&mut self, bio: &Bio, may: MayQueue, waiter: Waiter, now: u64) -> bool {
-        let sync = bio.is_sync();
-        if let Admission::Tags { .. } = self.config.admission
-            && self.slots.taken() >= self.lower.tags_for(bio, self.config.admission.limit(), now)
-        {
+    fn enter(&mut self, bio: &Bio, may: MayQueue, waiter: Waiter, limit: u32, now: u64) -> Option<u32> {
+        let Some(tag) = self.slots.take_tag(limit) else {
             if self.slots.has_groups() && waiter == Waiter::Task {
-                self.slots.refuse(self.group_of(bio), sync, Refused::ByDevice);
+                self.slots.refuse(self.group_of(bio), bio.is_sync(), Refused::ByDevice);
             }
-            return false;
+            return None;
+        };
+        if self.enter_pool(bio, may, waiter, now) {
+            return Some(tag);
         }
+        self.slots.give_tag_back(tag);
+        None
+    }
+
+    fn enter_pool(&mut self, bio: &Bio, may: MayQueue, waiter: Waiter, now: u64) -> bool {
+        let sync = bio.is_sync();
         if !self.slots.has_groups() {
             return self.slots.enter(sync, &mut self.lower.contexts[bio.context], may, now);
         }
@@ -487,7 +541,8 @@ impl RequestQueue {
 
     /// Give a slot back that `group` took.
     #[inline]
-    fn leave(&mut self, sync: bool, group: GroupId) {
+    fn leave(&mut self, sync: bool, group: GroupId, tag: u32) {
+        self.slots.give_tag_back(tag);
         self.limiter.slot_freed(group);
         if !self.slots.has_groups() {
             return self.slots.leave(sync);
@@ -500,7 +555,7 @@ impl RequestQueue {
     }
 
     /// A slot and a bio node for `bio`; there is one of each for everybody who is let in.
-    fn take(&mut self, bio: &Bio, sync: bool, now: u64) -> Option<RequestId> {
+    fn take(&mut self, bio: &Bio, sync: bool, tag: u32, now: u64) -> Option<RequestId> {
         let ioprio = bio.ioprio.unwrap_or(self.contexts()[bio.context].ioprio);
         let node = self.bios.take(bio.cookie)?;
         let queue =
@@ -522,7 +577,9 @@ impl RequestQueue {
             generation: 0,
             queue,
         });
-        if rq.is_none() {
+        if let Some(rq) = rq {
+            self.tag_of[rq.index()] = tag;
+        } else {
             self.bios.release(&queue, &mut |_| {});
         }
         rq
@@ -711,10 +768,10 @@ impl RequestQueue {
     #[inline]
     fn release(&mut self, rq: RequestId) {
         let request = &self.requests()[rq];
-        let (pool, group) = (request.queue.pool, request.group);
+        let (pool, group, tag) = (request.queue.pool, request.group, self.tag_of[rq.index()]);
         self.lower.release(rq);
         if pool != NO_POOL {
-            self.leave(pool == 1, group);
+            self.leave(pool == 1, group, tag);
         }
     }
 

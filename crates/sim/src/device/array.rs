@@ -54,7 +54,7 @@ const CACHE_LINES_MAX: u64 = 1 << 24;
 impl ArraySpec {
     pub(super) fn read(fields: &mut Fields) -> Result<ArraySpec, SpecError> {
         let sectors = fields.integer("sectors", 8, 1 << 50)?;
-        let limits = limits(fields, sectors, Facts::default())?;
+        let limits = limits(fields, sectors, Facts { budget: true, ..Facts::default() })?;
         let spindle = fields.text("spindles.disk")?;
         let mechanics = load_disk(&spindle, fields, "spindles.disk")?.mechanics().clone();
         let spindles = fields.integer("spindles.count", 1, 4096)? as usize;

@@ -11,6 +11,7 @@ mod null;
 mod paced;
 pub mod rng;
 mod spec;
+mod timed;
 
 use std::fmt::Debug;
 
@@ -56,6 +57,9 @@ pub struct Limits {
     pub write_cache: bool,
     /// Does it obey FUA itself?
     pub fua: bool,
+    /// Is its driver asked for room before the scheduler is asked for a request (SCSI's *budget*)? Without, the scheduler gives one
+    /// request more than the device takes, which waits for a tag outside.
+    pub budget: bool,
     /// Largest command, sectors (`queue/max_sectors_kb`).
     pub max_sectors: u32,
     /// Most memory segments of a command (`queue/max_segments`).

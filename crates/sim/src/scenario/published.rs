@@ -22,6 +22,10 @@ pub enum Metric {
     Iops,
     /// Mean completion latency, ms.
     LatencyMean,
+    /// Median completion latency, ms.
+    LatencyP50,
+    /// 99th percentile of it.
+    LatencyP99,
     /// Largest completion latency, ms.
     LatencyMax,
     /// Median of fsync and fdatasync calls, ms.
@@ -203,12 +207,14 @@ pub struct Cell {
 
 impl Metric {
     /// The metrics of fio jobs.
-    pub const OF_JOBS: [Metric; 12] = [
+    pub const OF_JOBS: [Metric; 14] = [
         Metric::BandwidthSum,
         Metric::BandwidthMax,
         Metric::BandwidthMin,
         Metric::Iops,
         Metric::LatencyMean,
+        Metric::LatencyP50,
+        Metric::LatencyP99,
         Metric::LatencyMax,
         Metric::SyncP50,
         Metric::SyncP99,
@@ -226,6 +232,8 @@ impl Metric {
             Metric::BandwidthMin => "bandwidth_min",
             Metric::Iops => "iops",
             Metric::LatencyMean => "latency_mean",
+            Metric::LatencyP50 => "latency_p50",
+            Metric::LatencyP99 => "latency_p99",
             Metric::LatencyMax => "latency_max",
             Metric::SyncP50 => "sync_p50",
             Metric::SyncP99 => "sync_p99",
@@ -243,7 +251,7 @@ impl Metric {
         match self {
             Metric::BandwidthSum | Metric::BandwidthMax | Metric::BandwidthMin => "KiB/s",
             Metric::Iops => "IOPS",
-            Metric::LatencyMean | Metric::LatencyMax => "ms",
+            Metric::LatencyMean | Metric::LatencyP50 | Metric::LatencyP99 | Metric::LatencyMax => "ms",
             Metric::SyncP50 | Metric::SyncP99 | Metric::SyncMax => "ms",
             Metric::SyncRate => "1/s",
             Metric::DeviceTime => "s",
@@ -261,6 +269,8 @@ impl Metric {
             Metric::BandwidthMin => "bandwidth, slowest",
             Metric::Iops => "IOPS",
             Metric::LatencyMean => "latency, mean",
+            Metric::LatencyP50 => "latency, median",
+            Metric::LatencyP99 => "latency, p99",
             Metric::LatencyMax => "latency, max",
             Metric::SyncP50 => "fsync, median",
             Metric::SyncP99 => "fsync, p99",
@@ -295,6 +305,8 @@ impl Metric {
                 });
                 sum / n.max(1) as f64 / 1e6
             }
+            Metric::LatencyP50 => clats(processes()).percentile_ns(50.0) as f64 / 1e6,
+            Metric::LatencyP99 => clats(processes()).percentile_ns(99.0) as f64 / 1e6,
             Metric::LatencyMax => processes().map(|p| p.clat().max_ns()).max().unwrap_or(0) as f64 / 1e6,
             Metric::SyncP50 => syncs(processes()).percentile_ns(50.0) as f64 / 1e6,
             Metric::SyncP99 => syncs(processes()).percentile_ns(99.0) as f64 / 1e6,
@@ -305,6 +317,14 @@ impl Metric {
             Metric::Program(_) | Metric::Group(_) => return None,
         })
     }
+}
+
+/// The I/Os of several processes.
+fn clats<'a>(processes: impl Iterator<Item = &'a JobResult>) -> Latency {
+    processes.fold(Latency::default(), |mut all, process| {
+        all.merge(&process.clat());
+        all
+    })
 }
 
 /// The fsync and fdatasync calls of several processes.

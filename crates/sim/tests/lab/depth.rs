@@ -1,6 +1,8 @@
 //! How much a job keeps in flight.
 
-use crate::harness::{MS, assert_near, lab};
+use fairlift_sim::device::DeviceSpec;
+
+use crate::harness::{Lab, MS, assert_near, job, lab};
 
 fn in_flight_max(options: &str) -> usize {
     let text = format!("[a]\nrw=randread\nsize=16m\ndirect=1\n{options}\n");
@@ -64,4 +66,25 @@ fn buffered_io_blocks_whatever_the_depth() {
 fn helper_threads_keep_the_depth_of_any_engine() {
     let text = "[a]\nrw=randread\nsize=4m\ndirect=1\nioengine=psync\niodepth=8\nio_submit_mode=offload\n";
     assert_eq!(lab(text).kernel("6.12").on_latency(MS).run_logged().log.in_flight_max, 8);
+}
+
+/// What a real-time read that comes now and then waits, beside eight others on a device that takes one request for a millisecond, ms.
+fn urgent_beside_eight(budget: bool) -> f64 {
+    let device = format!(
+        "model = \"null\"\ndescription = \"test\"\nsectors = 2_147_483_648\nlatency_ns = 1_000_000\n\
+         [limits]\nqueue_depth = 1\nmax_kib = 1280\nmax_segments = 256\nbudget = {budget}\n"
+    );
+    let text = "[global]\nrw=randread\nsize=1g\ndirect=1\ntime_based\nruntime=2\n\
+                [urgent]\nprioclass=1\nprio=0\nthinktime=10300\n[others]\nioengine=libaio\niodepth=8\n";
+    let lab = lab(text).under("mq-deadline:prio_aging_expire=100000").kernel("6.12");
+    let run = Lab { device: DeviceSpec::parse(&device, "test.toml").unwrap(), ..lab }.run();
+    job(&run, "urgent").clat().mean_ns() / 1e6
+}
+
+/// `__blk_mq_do_dispatch_sched`: without a budget the scheduler gives one request more than there are tags of the driver's, and it
+/// goes before whatever comes later. On the mean a request that comes waits half a service for what is in the device.
+#[test]
+fn one_request_is_parked_where_the_driver_gives_no_budget() {
+    assert_near(urgent_beside_eight(true), 1.5, 0.1);
+    assert_near(urgent_beside_eight(false), 2.5, 0.1);
 }

@@ -50,6 +50,7 @@ impl Bfq {
         let queue = &mut self.queues[id.index()];
         queue.requests.insert(&mut self.links, rq, request.sector, due);
         self.queued += 1;
+        self.hierarchy.took_request(self.entity(id));
         self.offer(env, id, rq);
     }
 

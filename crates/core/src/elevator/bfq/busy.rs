@@ -25,6 +25,7 @@ impl Bfq {
         let group = self.queue(id).group;
         self.groups[group.index()].busy += 1;
         if !core::mem::replace(&mut self.queue_mut(id).pending, true) {
+            self.count_level(id, true);
             self.groups[group.index()].pending += 1;
             self.pending_groups += u32::from(self.groups[group.index()].pending == 1);
         }
@@ -49,6 +50,9 @@ impl Bfq {
         if busy || dispatched > 0 {
             return;
         }
+        if pending {
+            self.count_level(id, false);
+        }
         let queue = self.queue_mut(id);
         (queue.idle_since_ns, queue.pending) = (Some(now), false);
         if pending {
@@ -68,21 +72,36 @@ impl Bfq {
     fn count(&mut self, id: QueueId, busy: bool) {
         let Queue { raise: Raise { factor, .. }, ioprio, .. } = *self.queue(id);
         let class = &mut self.busy[ioprio.class() as usize];
-        let kind = if factor > 1 { &mut self.raised } else { &mut self.levels[usize::from(ioprio.level())] };
-        for number in [class, kind] {
-            *number = if busy { *number + 1 } else { *number - 1 };
+        *class = if busy { *class + 1 } else { *class - 1 };
+        if factor > 1 {
+            self.raised = if busy { self.raised + 1 } else { self.raised - 1 };
+        }
+    }
+
+    /// Levels are told apart by queues that have something in the device, too.
+    fn count_level(&mut self, id: QueueId, pending: bool) {
+        let Queue { raise: Raise { factor, .. }, ioprio, .. } = *self.queue(id);
+        if factor == 1 {
+            let level = &mut self.levels[usize::from(ioprio.level())];
+            *level = if pending { *level + 1 } else { *level - 1 };
         }
     }
 
     /// Change what `id` is counted by.
     pub(super) fn recount(&mut self, id: QueueId, change: impl FnOnce(&mut Queue)) {
-        let busy = self.queue(id).busy;
+        let Queue { busy, pending, .. } = *self.queue(id);
         if busy {
             self.count(id, false);
+        }
+        if pending {
+            self.count_level(id, false);
         }
         change(self.queue_mut(id));
         if busy {
             self.count(id, true);
+        }
+        if pending {
+            self.count_level(id, true);
         }
         self.refresh_weight(id);
     }
@@ -177,6 +196,7 @@ impl Bfq {
     pub(super) fn forget_request(&mut self, env: &mut Env<'_>, rq: RequestId) {
         let id = self.held[rq.index()].owner;
         self.unlink(env, id, rq);
+        self.hierarchy.gave_request(self.entity(id));
         self.settle_context(env, rq);
         if self.queue(id).is_empty() && self.in_service != Some(id) {
             self.run_dry(env, id);

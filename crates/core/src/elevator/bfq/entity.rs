@@ -78,6 +78,8 @@ pub(super) struct Entity {
     /// Sectors it may be served.
     pub(super) budget: u64,
     pub(super) place: Place,
+    /// Requests of it and of all below: queued and in the device.
+    pub(super) requests: u32,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -122,6 +124,7 @@ impl Hierarchy {
             service: 0,
             budget: 0,
             place: Place::Out,
+            requests: 0,
         };
         Hierarchy {
             entities: alloc::vec![entity; groups + queues],

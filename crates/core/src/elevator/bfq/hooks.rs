@@ -81,6 +81,7 @@ impl Elevator for Bfq {
         let now = env.now;
         let id = self.held[rq.index()].owner;
         self.settle_context(env, rq);
+        self.hierarchy.gave_request(self.entity(id));
         let is_done = env.requests[rq].status == Status::Done;
         if self.probed == Some(rq) {
             self.end_probe(now, id, is_done);
@@ -156,6 +157,15 @@ impl Elevator for Bfq {
     fn latter(&self, _env: &Env<'_>, rq: RequestId) -> Option<RequestId> {
         let held = &self.held[rq.index()];
         self.queue(held.owner).requests.next(&self.links, rq).filter(|_| held.queued)
+    }
+
+    fn tags_for(&mut self, env: &mut Env<'_>, bio: &Bio, tags: u32) -> u32 {
+        self.enter(env);
+        self.tags_of(env, bio, tags)
+    }
+
+    fn shares_tags(&self) -> bool {
+        true
     }
 
     fn context_exit(&mut self, env: &mut Env<'_>, context: ContextId) {

@@ -41,7 +41,7 @@ impl DepthProbe {
 }
 
 impl Bfq {
-    /// Do busy queues have different claims, so that who is left alone for a moment would lose its share? `beside`: a queue that
+    /// Do queues that have something to do or something in the device have different claims, so that who is left alone for a moment would lose its share? `beside`: a queue that
     /// has the smallest claim anyway loses nothing.
     pub(super) fn is_asymmetric(&self, beside: Option<QueueId>) -> bool {
         let classes = self.busy.iter().filter(|busy| **busy > 0).count();
@@ -52,7 +52,7 @@ impl Bfq {
         let varied = levels().count() > 1;
         let is_smallest = beside.map(|id| self.queue(id)).is_some_and(|queue| {
             let lowest = levels().next_back().map(|(level, _)| level);
-            queue.busy && !queue.raise.is_raised() && lowest == Some(usize::from(queue.ioprio.level()))
+            queue.pending && !queue.raise.is_raised() && lowest == Some(usize::from(queue.ioprio.level()))
         });
         varied && !is_smallest
     }

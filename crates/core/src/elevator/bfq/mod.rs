@@ -34,6 +34,7 @@ mod raise;
 mod rate;
 mod select;
 mod settings;
+mod tags;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -120,7 +121,7 @@ pub struct Bfq {
     in_driver: u32,
     /// Where the last request ended, sector.
     position: u64,
-    /// Busy queues by class; those of them that are raised; those that are not, by level.
+    /// Busy queues by class, and those of them that are raised; by level those not raised that are busy or have something in the device.
     busy: [u32; 3],
     raised: u32,
     levels: [u32; 8],

@@ -60,7 +60,7 @@ impl DiskSpec {
             deadline_ns: ns(fields.number("firmware.deadline_ms", 0.0, 1e6)?),
         };
         let sticky_ns = ns(fields.number_or("firmware.sticky_ms", 0.0, 0.0, PART_MS_MAX)?);
-        let facts = Facts { rotational: true, write_cache, fua: false };
+        let facts = Facts { rotational: true, write_cache, fua: false, budget: true };
         let limits = limits(fields, geometry.sectors(), facts)?;
         let curves: Vec<&SeekCurve> = std::iter::once(&read_seek).chain(write_seek.as_ref()).collect();
         Ok(DiskSpec {

@@ -52,8 +52,12 @@ impl DriveSpec {
         let count = fields.integer("buffer.segments", 1, 4096)? as usize;
         let sectors = fields.integer("buffer.segment_sectors", 1, 1 << 21)?;
         let segments = Segments::new(count, sectors, fields.boolean("buffer.own_write_segment")?);
-        let facts =
-            Facts { rotational: true, write_cache: settings.write_cache != WriteCache::Off, fua: false };
+        let facts = Facts {
+            rotational: true,
+            write_cache: settings.write_cache != WriteCache::Off,
+            fua: false,
+            budget: true,
+        };
         let limits = limits(fields, media.layout.sectors(), facts)?;
         Ok(DriveSpec { limits, settings, media, segments, rpm })
     }

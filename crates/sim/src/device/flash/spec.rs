@@ -173,7 +173,8 @@ impl FlashSpec {
         let block_pages = fields.integer("die.pages_per_block", 1, 1 << 20)?;
         let power_loss_protection = fields.boolean("buffer.power_loss_protection")?;
         let state = State::read(fields)?;
-        let facts = Facts { rotational: false, write_cache: !power_loss_protection, fua: true };
+        let facts =
+            Facts { rotational: false, write_cache: !power_loss_protection, fua: true, budget: false };
         let limits = limits(fields, sectors, facts)?;
         let gc = read_gc(fields, state, sense_ns + program_ns, erase_ns, block_pages)?;
         let rate = fields.number("link.rate_mb_per_s", 0.1, 1e6)?;

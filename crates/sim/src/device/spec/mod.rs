@@ -32,6 +32,7 @@ use super::drive::DriveSpec;
 use super::flash::FlashSpec;
 use super::null::NullSpec;
 use super::paced::Paced;
+use super::timed::TimedSpec;
 use super::{Device, Limits};
 
 /// Largest device file read, bytes; the presets are a few KiB.
@@ -39,7 +40,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Longest chain of `based_on`.
 const BASES_MAX: usize = 8;
 /// The models by the names files use.
-const MODELS: [&str; 6] = ["disk", "drive", "flash", "cloud", "array", "null"];
+const MODELS: [&str; 7] = ["disk", "drive", "flash", "cloud", "array", "timed", "null"];
 
 /// A device, described: read and checked, ready to be built any number of times.
 #[derive(Clone, Debug)]
@@ -61,6 +62,7 @@ enum Parts {
     Flash(FlashSpec),
     Cloud(CloudSpec),
     Array(ArraySpec),
+    Timed(TimedSpec),
     Null(NullSpec),
 }
 
@@ -117,6 +119,7 @@ impl DeviceSpec {
             "flash" => Parts::Flash(FlashSpec::read(&mut fields)?),
             "cloud" => Parts::Cloud(CloudSpec::read(&mut fields)?),
             "array" => Parts::Array(ArraySpec::read(&mut fields)?),
+            "timed" => Parts::Timed(TimedSpec::read(&mut fields)?),
             _ => Parts::Null(NullSpec::read(&mut fields)?),
         };
         // What a flash drive does depends on what was written before: its name always says so.
@@ -144,7 +147,7 @@ impl DeviceSpec {
         &self.description
     }
 
-    /// The model behind it: disk, drive, flash, cloud, array or null.
+    /// The model behind it: disk, drive, flash, cloud, array, timed or null.
     pub fn model(&self) -> &'static str {
         self.model
     }
@@ -157,6 +160,7 @@ impl DeviceSpec {
             Parts::Flash(spec) => spec.limits(),
             Parts::Cloud(spec) => spec.limits(),
             Parts::Array(spec) => spec.limits(),
+            Parts::Timed(spec) => spec.limits(),
             Parts::Null(spec) => spec.limits(),
         }
     }
@@ -180,6 +184,7 @@ impl DeviceSpec {
             Parts::Flash(spec) => Box::new(spec.build(seed)),
             Parts::Cloud(spec) => Box::new(spec.build(seed)),
             Parts::Array(spec) => Box::new(spec.build(seed)),
+            Parts::Timed(spec) => Box::new(spec.build()),
             Parts::Null(spec) => Box::new(spec.build()),
         }
     }
@@ -198,7 +203,7 @@ impl DeviceSpec {
             Parts::Disk(spec) => spec.derived(),
             Parts::Drive(spec) => spec.derived(),
             Parts::Flash(spec) => spec.derived(),
-            Parts::Cloud(_) | Parts::Array(_) | Parts::Null(_) => Vec::new(),
+            Parts::Cloud(_) | Parts::Array(_) | Parts::Timed(_) | Parts::Null(_) => Vec::new(),
         }
     }
 
@@ -225,6 +230,8 @@ pub(super) struct Facts {
     pub(super) rotational: bool,
     pub(super) write_cache: bool,
     pub(super) fua: bool,
+    /// SCSI and ATA.
+    pub(super) budget: bool,
 }
 
 /// The limits every model's file gives. `facts` are what follows from the model; the file may say otherwise: a disk
@@ -237,12 +244,14 @@ pub(super) fn limits(fields: &mut Fields, sectors: u64, facts: Facts) -> Result<
     let rotational = fact("limits.rotational", facts.rotational)?;
     let write_cache = fact("limits.write_cache", facts.write_cache)?;
     let fua = fact("limits.fua", facts.fua)?;
+    let budget = fact("limits.budget", facts.budget)?;
     Ok(Limits {
         sectors,
         queue_depth: fields.integer("limits.queue_depth", 1, 65_536)? as u32,
         rotational,
         write_cache,
         fua,
+        budget,
         max_sectors: fields.integer("limits.max_kib", 4, 65_536)? as u32 * 2,
         max_segments: fields.integer("limits.max_segments", 1, 65_535)? as u16,
     })

@@ -33,10 +33,10 @@ impl Bfq {
             assert_eq!(queue.pending, queue.busy || queue.dispatched > 0, "queue {i}");
             if queue.busy {
                 busy[queue.class() as usize] += 1;
-                match queue.raise.is_raised() {
-                    true => raised += 1,
-                    false => levels[usize::from(queue.ioprio.level())] += 1,
-                }
+                raised += u32::from(queue.raise.is_raised());
+            }
+            if queue.pending && !queue.raise.is_raised() {
+                levels[usize::from(queue.ioprio.level())] += 1;
             }
         }
         assert_eq!((self.queued, self.in_driver, self.raised), (queued, in_driver, raised));

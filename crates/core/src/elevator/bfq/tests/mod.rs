@@ -9,6 +9,7 @@ mod properties;
 mod rules;
 mod schedules;
 mod shares;
+mod tags;
 mod tree;
 
 use super::DESCRIPTOR;

@@ -379,3 +379,24 @@ fn a_weight_above_a_thousand_counts_as_a_thousand() {
     }
     assert_eq!(served, [10, 10]);
 }
+
+/// A lighter queue that has only something in the device still counts: the heavier one is waited for. (The kernel's tree of weights
+/// holds a queue until its last request is done: `bfq_weights_tree_remove` in `bfq_completed_request`.)
+#[test]
+fn who_has_something_in_the_device_counts_among_the_levels() {
+    let mut rig = Rig::on(false);
+    rig.set("low_latency", "0");
+    let light = rig.context();
+    let heavy = [rig.context_at(IoPrio::BestEffort(3)), rig.context_at(IoPrio::BestEffort(3))];
+    let long = rig.read(light, FAR);
+    rig.issues(long);
+    // Not within 180 ms, or they become one queue.
+    rig.pass(200);
+    let one = rig.read(heavy[0], 2 * FAR);
+    rig.issues(one);
+    rig.pass(200);
+    let two = rig.read(heavy[1], 3 * FAR);
+    rig.holds();
+    rig.complete(long);
+    rig.issues(two);
+}
