@@ -59,7 +59,7 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String], columns: Columns) -
     match &work.kernel {
         Some(name) => scenario.rules = kernel(name)?.clone(),
         None if !is_scenario => {
-            scenario.rules = host.as_ref().map_or(version::TODAY, |host| &host.rules).clone()
+            scenario.rules = host.as_ref().map_or(version::TODAY, |host| &host.rules).clone();
         }
         None => {}
     }
