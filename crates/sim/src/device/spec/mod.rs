@@ -159,7 +159,7 @@ impl DeviceSpec {
     }
 
     /// The device, idle and at rest. Only `seed` decides its random service times.
-    pub fn build(&self, seed: u64) -> Box<dyn Device> {
+    pub fn build(&self, seed: u64) -> Box<dyn Device + Send> {
         match &self.parts {
             Parts::Disk(spec) => Box::new(spec.build()),
             Parts::Drive(spec) => Box::new(spec.build()),
