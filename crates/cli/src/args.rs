@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::serve::args::{CtlArguments, ServeArguments};
 use crate::trace::args::{CaptureArguments, ConvertArguments, InspectArguments, ReplayArguments};
 
 /// Compare block I/O schedulers on the jobs and disks you have.
@@ -22,6 +23,7 @@ Examples:
   fairlift reproduce                                published measurements beside ours
   fairlift inspect sda                              a blktrace: who, what, where the time went
   fairlift replay sda --timing closed               the same I/O on another disk, under each scheduler
+  fairlift serve --model hdd --socket /tmp/d.sock   a block device (NBD) as slow as that disk
 
 Exit code: 0 done, 1 a published figure was not reproduced, 2 wrong input, 70 a fault in fairlift."
 )]
@@ -103,6 +105,10 @@ Examples:
         /// Into this folder
         folder: PathBuf,
     },
+    /// Serve a file, memory or a modelled disk over NBD, shared by weight
+    Serve(Box<ServeArguments>),
+    /// Ask a running server, or change shares, limits, elevators and exports
+    Ctl(CtlArguments),
 }
 
 /// A thing to show.

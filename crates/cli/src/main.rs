@@ -24,6 +24,7 @@ mod programs;
 mod progress;
 mod report;
 mod reproduce;
+mod serve;
 mod shell;
 mod spread;
 mod style;
@@ -80,6 +81,8 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             None => output::print(&catalog::devices(arguments.name.as_deref())?)?,
         },
         Command::Validate(arguments) => validate::validate(&arguments)?,
+        Command::Serve(arguments) => return serve::serve(&arguments),
+        Command::Ctl(arguments) => serve::ctl(&arguments)?,
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments)?,
         Command::Schedulers(arguments) => output::print(&catalog::schedulers(arguments.name.as_deref())?)?,
         Command::Kernels(arguments) => output::print(&catalog::kernels(arguments.name.as_deref())?)?,

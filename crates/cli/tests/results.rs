@@ -201,6 +201,8 @@ fn help_has_examples_everywhere() {
         "schedulers",
         "kernels",
         "reproduce",
+        "serve",
+        "ctl",
     ] {
         let help = folder.run(&format!("{command} --help")).ok();
         assert!(help.contains("Example"), "{command}: {help}");

@@ -54,6 +54,12 @@ impl Bios {
         chain.bio_last = tail.bio_last;
     }
 
+    /// The cookies of a chain, in order.
+    pub(super) fn cookies(&self, chain: &QueueData) -> impl Iterator<Item = u64> + '_ {
+        let node = |at: u32| self.nodes.get(at as usize).copied();
+        core::iter::successors(node(chain.bio_first), move |last| node(last.next)).map(|node| node.cookie)
+    }
+
     /// Free a chain, reporting its cookies in order.
     #[inline]
     pub(super) fn release(&mut self, chain: &QueueData, done: &mut impl FnMut(u64)) {

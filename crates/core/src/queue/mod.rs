@@ -18,6 +18,7 @@
 //! q.unplug();
 //! let Dispatch::Issue(rq) = q.dispatch(0) else { panic!() };
 //! assert_eq!(q.requests()[rq].sectors, 16);
+//! assert!(q.cookies(rq).eq([1, 2])); // whose memory the device fills
 //!
 //! let mut done = Vec::new();
 //! q.complete(rq, 5_000_000, |cookie| done.push(cookie));
@@ -755,6 +756,12 @@ impl RequestQueue {
             self.finish_dry_barriers(payer, now, &mut done);
         }
         true
+    }
+
+    /// The cookies of the bios that `rq` is made of, in the order of their sectors: whose memory the device has to fill or read.
+    /// A flush command of the queue's own has none.
+    pub fn cookies(&self, rq: RequestId) -> impl Iterator<Item = u64> + '_ {
+        self.bios.cookies(&self.requests()[rq].queue)
     }
 
     /// Report a request's bios and free its slot.

@@ -7,13 +7,13 @@ use super::{Command, Completion, Device, Limits};
 /// How long things take beside how long they would: `percent` of it.
 #[derive(Debug)]
 pub(super) struct Paced {
-    inner: Box<dyn Device>,
+    inner: Box<dyn Device + Send>,
     percent: u32,
     finished: Vec<Completion>,
 }
 
 impl Paced {
-    pub(super) fn new(inner: Box<dyn Device>, percent: u32) -> Paced {
+    pub(super) fn new(inner: Box<dyn Device + Send>, percent: u32) -> Paced {
         Paced { inner, percent: percent.max(1), finished: Vec::new() }
     }
 

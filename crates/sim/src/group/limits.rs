@@ -61,7 +61,7 @@ impl Max {
     }
 
     /// Of reads and of writes, as the core has them.
-    pub(crate) fn rates(&self) -> [Rates; 2] {
+    pub fn rates(&self) -> [Rates; 2] {
         [(self.read_bps, self.read_iops), (self.write_bps, self.write_iops)]
             .map(|(bytes_per_s, ios_per_s)| Rates { bytes_per_s, ios_per_s })
     }

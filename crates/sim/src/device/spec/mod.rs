@@ -172,12 +172,12 @@ impl DeviceSpec {
     }
 
     /// The device, idle and at rest. Only `seed` decides its random service times.
-    pub fn build(&self, seed: u64) -> Box<dyn Device> {
+    pub fn build(&self, seed: u64) -> Box<dyn Device + Send> {
         let device = self.build_as_described(seed);
         if self.pace_percent == 100 { device } else { Box::new(Paced::new(device, self.pace_percent)) }
     }
 
-    fn build_as_described(&self, seed: u64) -> Box<dyn Device> {
+    fn build_as_described(&self, seed: u64) -> Box<dyn Device + Send> {
         match &self.parts {
             Parts::Disk(spec) => Box::new(spec.build()),
             Parts::Drive(spec) => Box::new(spec.build()),

@@ -1,0 +1,113 @@
+//! `fairlift serve` and `fairlift ctl` as processes: wrong input, signals, and what is left after kill -9.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use common::Folder;
+use fairlift_server::client::Client;
+use fairlift_server::front::nbd::wire::flag;
+use fairlift_server::net::Address;
+
+const FAIRLIFT: &str = env!("CARGO_BIN_EXE_fairlift");
+
+/// A path in a folder, as a word of a command line.
+fn path(folder: &Folder, name: &str) -> String {
+    folder.path().join(name).display().to_string()
+}
+
+fn run(words: &[&str]) -> Output {
+    Command::new(FAIRLIFT).args(words).output().expect("it runs")
+}
+
+/// A server that listens.
+fn serve(words: &[&str]) -> Child {
+    let mut child =
+        Command::new(FAIRLIFT).arg("serve").args(words).stderr(Stdio::piped()).spawn().expect("it runs");
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let listens =
+        lines.by_ref().map_while(Result::ok).any(|line| line.contains("event=listening for=clients"));
+    assert!(listens, "it ended before it listened");
+    // Whoever does not read its log must not stop it.
+    std::thread::spawn(move || lines.for_each(drop));
+    child
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+}
+
+fn client(socket: &str) -> Client {
+    Client::connect(&Address::Unix(Path::new(socket).to_owned()), "disk", true)
+        .expect("the server lets us in")
+}
+
+#[test]
+fn wrong_input_ends_with_2_and_says_what_is_right() {
+    let folder = Folder::new();
+    let config = path(&folder, "a.toml");
+    std::fs::write(&config, "listen = ['unix:/tmp/x']\n[[device]]\nname = 'd'\nrom = '1G'\n")
+        .expect("a file");
+    let place = format!("{config}:4");
+    for (words, part) in [
+        (vec!["serve", &config], place.as_str()),
+        (vec!["serve", &config], "did you mean 'ram'?"),
+        (vec!["serve", "/nowhere.toml"], "there is no such file"),
+        (vec!["serve"], "--socket PATH or --tcp HOST:PORT"),
+        (vec!["serve", "--socket", "/tmp/x"], "--file, --ram, --model, --null"),
+        (vec!["serve", "--socket", "/tmp/x", "--ram", "1Q"], "'1Q' is no size"),
+        (vec!["serve", "--socket", "/tmp/x", "--ram", "1G", "--size", "2G"], "--model only"),
+        (vec!["serve", "--socket", "/tmp/x", "--ram", "1G", "--elevator", "cfq"], "did you mean 'fl-cfq'?"),
+        (vec!["serve", "--socket", "/tmp/x", "--model", "sata7200-209"], "sata7200-2009"),
+        (vec!["serve", "--socket", "/tmp/x", "--file", "/nowhere"], "cannot open '/nowhere'"),
+        (vec!["serve", "--socket", "/nowhere/x", "--ram", "1G"], "cannot listen"),
+        (vec!["ctl", "unix:/nowhere", "show"], "cannot ask the server"),
+        (vec!["ctl", "nowhere", "show"], "unix:PATH, tcp:HOST:PORT"),
+    ] {
+        let output = run(&words);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {text}");
+        assert!(text.contains(part), "{words:?}: {text}");
+    }
+}
+
+#[test]
+fn sigterm_and_drain_end_it_in_order() {
+    let folder = Folder::new();
+    let (socket, control) = (path(&folder, "s"), format!("unix:{}", path(&folder, "c")));
+    for by in ["signal", "ctl"] {
+        let mut child = serve(&["--ram", "1M", "--socket", &socket, "--control", &control]);
+        assert_eq!(client(&socket).write(0, 0, &[1; 512]).expect("a reply").error, 0);
+        let shown = run(&["ctl", &control, "show"]);
+        assert!(String::from_utf8_lossy(&shown.stdout).contains("\"name\": \"disk\""), "{shown:?}");
+        match by {
+            "signal" => signal(&child, "-TERM"),
+            _ => assert_eq!(run(&["ctl", &control, "drain"]).status.code(), Some(0)),
+        }
+        assert_eq!(child.wait().expect("it ends").code(), Some(0), "{by}");
+        assert!(!Path::new(&socket).exists(), "{by}: its socket is gone");
+    }
+}
+
+#[test]
+fn kill_9_loses_nothing_that_was_flushed_and_the_next_one_takes_over() {
+    let folder = Folder::new();
+    let (socket, file) = (path(&folder, "s"), path(&folder, "disk.img"));
+    std::fs::File::create(&file).and_then(|file| file.set_len(1 << 20)).expect("a file");
+    for round in 1..=10u64 {
+        let mut child = serve(&["--file", &file, "--socket", &socket]);
+        let mut client = client(&socket);
+        let at = round * 8192;
+        for earlier in 1..round {
+            assert_eq!(client.read(earlier * 8192, 4608).expect("a reply").data, vec![earlier as u8; 4608]);
+        }
+        assert_eq!(client.write(0, at, &[round as u8; 4096]).expect("a reply").error, 0);
+        assert_eq!(client.flush().expect("a reply").error, 0);
+        assert_eq!(client.write(flag::FUA, at + 4096, &[round as u8; 512]).expect("a reply").error, 0);
+        signal(&child, "-KILL");
+        child.wait().expect("it ends");
+    }
+}

@@ -1,0 +1,252 @@
+//! Configuration files: TOML to [`Config`], with errors that name file, line and word.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use fairlift_sim::device::DeviceSpec;
+use fairlift_sim::group::GroupClass;
+use fairlift_sim::group::limits::Max;
+use fairlift_sim::scheduler::nearest;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{BackConfig, Config, ConfigError, DeviceConfig, ELEVATOR, ExportConfig, elevator, size};
+use crate::back::file::{DEPTH, Options};
+use crate::device::Share;
+use crate::exports::ExportOptions;
+use crate::front::nbd::Bounds;
+use crate::net::Address;
+
+/// Most threads of a file, and so requests at a time.
+const DEPTH_MAX: u32 = 256;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    listen: Spanned<Vec<Spanned<String>>>,
+    control: Option<Spanned<String>>,
+    metrics: Option<Spanned<String>>,
+    connection: Option<Spanned<ConnectionPart>>,
+    #[serde(default)]
+    device: Vec<Spanned<DevicePart>>,
+    #[serde(default)]
+    export: Vec<Spanned<ExportPart>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConnectionPart {
+    requests: Option<usize>,
+    bytes: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DevicePart {
+    name: String,
+    file: Option<String>,
+    ram: Option<Spanned<String>>,
+    null: Option<Spanned<String>>,
+    model: Option<Spanned<String>>,
+    size: Option<Spanned<String>>,
+    seed: Option<u64>,
+    elevator: Option<Spanned<String>>,
+    depth: Option<Spanned<u32>>,
+    #[serde(default)]
+    rotational: bool,
+    #[serde(default)]
+    read_only: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExportPart {
+    name: Spanned<String>,
+    device: Spanned<String>,
+    #[serde(default)]
+    description: String,
+    offset: Option<Spanned<String>>,
+    size: Option<Spanned<String>>,
+    #[serde(default)]
+    read_only: bool,
+    #[serde(default)]
+    per_connection: bool,
+    weight: Option<Spanned<u32>>,
+    #[serde(default)]
+    class: GroupClass,
+    max: Option<Spanned<String>>,
+}
+
+/// The text, for the lines of errors.
+struct Source<'a> {
+    text: &'a str,
+    origin: &'a str,
+}
+
+impl Source<'_> {
+    fn place(&self, span: &Range<usize>) -> String {
+        let before = self.text.get(..span.start).unwrap_or_default();
+        format!("{}:{}", self.origin, 1 + before.matches('\n').count())
+    }
+
+    fn error(&self, span: &Range<usize>, message: impl Into<String>) -> ConfigError {
+        ConfigError { place: self.place(span), message: message.into() }
+    }
+
+    /// The value of a key as `read` understands it.
+    fn read<T>(
+        &self,
+        value: &Spanned<String>,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<T, ConfigError> {
+        read(value.get_ref()).map_err(|message| self.error(&value.span(), message))
+    }
+
+    fn read_some<T>(
+        &self,
+        value: Option<&Spanned<String>>,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, ConfigError> {
+        value.map(|value| self.read(value, read)).transpose()
+    }
+}
+
+pub(super) fn parse(text: &str, origin: &str) -> Result<Config, ConfigError> {
+    let source = Source { text, origin };
+    let file: File = toml::from_str(text).map_err(|error| {
+        let span = error.span().unwrap_or(0..0);
+        source.error(&span, with_nearest(error.message()))
+    })?;
+    let mut config = Config::default();
+    for address in file.listen.get_ref() {
+        config.listen.push(source.read(address, Address::parse)?);
+    }
+    if config.listen.is_empty() {
+        return Err(source.error(&file.listen.span(), "listen names no address (unix:PATH, tcp:HOST:PORT)"));
+    }
+    config.control = source.read_some(file.control.as_ref(), Address::parse)?;
+    config.metrics = source.read_some(file.metrics.as_ref(), Address::parse)?;
+    if let Some(part) = &file.connection {
+        config.bounds = bounds(part.get_ref()).map_err(|message| source.error(&part.span(), message))?;
+    }
+    let mut names = BTreeSet::new();
+    for part in &file.device {
+        if !names.insert(part.get_ref().name.clone()) {
+            let message = format!("there is a device '{}' already", part.get_ref().name);
+            return Err(source.error(&part.span(), message));
+        }
+        config.devices.push(device(&source, part)?);
+    }
+    for part in &file.export {
+        config.exports.push(export(&source, part, &names)?);
+    }
+    if config.exports.is_empty() {
+        return Err(source.error(&(0..0), "there is no [[export]]: nothing to serve"));
+    }
+    Ok(config)
+}
+
+/// The message of the TOML reader about an unknown key, with the nearest of those it expected.
+fn with_nearest(message: &str) -> String {
+    let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let near = match (message.starts_with("unknown"), words.split_first()) {
+        (true, Some((wrong, allowed))) => nearest(wrong, allowed.iter().copied()),
+        _ => None,
+    };
+    match near {
+        Some(near) => format!("{message}; did you mean '{near}'?"),
+        None => message.to_owned(),
+    }
+}
+
+fn bounds(part: &ConnectionPart) -> Result<Bounds, String> {
+    let default = Bounds::default();
+    let requests = part.requests.unwrap_or(default.requests);
+    if !(1..=65_536).contains(&requests) {
+        return Err(format!("requests = {requests} is not from 1 to 65536"));
+    }
+    Ok(Bounds { requests, bytes: part.bytes.as_deref().map_or(Ok(default.bytes), size)? })
+}
+
+fn device(source: &Source<'_>, part: &Spanned<DevicePart>) -> Result<DeviceConfig, ConfigError> {
+    let (whole, part) = (part.span(), part.get_ref());
+    let bytes = source.read_some(part.size.as_ref(), size)?;
+    let depth = part.depth.as_ref().map_or(DEPTH, |depth| *depth.get_ref());
+    if !(1..=DEPTH_MAX).contains(&depth) {
+        let span = part.depth.as_ref().map_or(whole, Spanned::span);
+        return Err(source.error(&span, format!("depth = {depth} is not from 1 to {DEPTH_MAX}")));
+    }
+    let options = Options { read_only: part.read_only, depth, rotational: part.rotational };
+    let back = match (&part.file, &part.ram, &part.null, &part.model) {
+        (Some(path), None, None, None) => BackConfig::File { path: path.into(), options },
+        (None, Some(bytes), None, None) => BackConfig::Ram(source.read(bytes, size)?),
+        (None, None, Some(bytes), None) => BackConfig::Null(source.read(bytes, size)?),
+        (None, None, None, Some(model)) => {
+            let spec =
+                source.read(model, |name| DeviceSpec::load(name).map_err(|error| error.to_string()))?;
+            BackConfig::Model { spec: Box::new(spec), bytes, seed: part.seed.unwrap_or(1) }
+        }
+        _ => {
+            let message = format!("device '{}' needs one of file, ram, null, model", part.name);
+            return Err(source.error(&whole, message));
+        }
+    };
+    let of_model = matches!(back, BackConfig::Model { .. });
+    let of_file = matches!(back, BackConfig::File { .. });
+    let misplaced = [
+        ("size", part.size.is_some() && !of_model),
+        ("seed", part.seed.is_some() && !of_model),
+        ("depth", part.depth.is_some() && !of_file),
+        ("rotational", part.rotational && !of_file),
+        ("read_only", part.read_only && !of_file),
+    ];
+    if let Some((key, _)) = misplaced.iter().find(|(_, wrong)| *wrong) {
+        let whose = if ["size", "seed"].contains(key) { "model" } else { "file" };
+        return Err(source.error(&whole, format!("{key} goes with {whose} only")));
+    }
+    let elevator = match &part.elevator {
+        Some(text) => source.read(text, |text| elevator(text).map_err(|error| error.to_string()))?,
+        None => elevator(ELEVATOR).map_err(|error| source.error(&whole, error.to_string()))?,
+    };
+    Ok(DeviceConfig { name: part.name.clone(), back, elevator, place: source.place(&whole) })
+}
+
+fn export(
+    source: &Source<'_>,
+    part: &Spanned<ExportPart>,
+    devices: &BTreeSet<String>,
+) -> Result<ExportConfig, ConfigError> {
+    let (whole, part) = (part.span(), part.get_ref());
+    let device = part.device.get_ref();
+    if !devices.contains(device) {
+        let near = nearest(device, devices.iter().map(String::as_str));
+        let near = near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
+        return Err(source.error(&part.device.span(), format!("there is no device '{device}'{near}")));
+    }
+    let offset =
+        source.read_some(part.offset.as_ref(), |text| if text == "0" { Ok(0) } else { size(text) })?;
+    let share = Share {
+        weight: part.weight.as_ref().map_or(Share::default().weight, |weight| *weight.get_ref()),
+        class: part.class,
+        max: source.read_some(part.max.as_ref(), Max::parse)?.unwrap_or_default(),
+    };
+    let options = ExportOptions {
+        name: part.name.get_ref().clone(),
+        description: part.description.clone(),
+        offset: offset.unwrap_or(0),
+        bytes: source.read_some(part.size.as_ref(), size)?,
+        read_only: part.read_only,
+        per_connection: part.per_connection,
+        share,
+    };
+    if options.name.len() > 4096 {
+        return Err(source.error(&part.name.span(), "a name has at most 4096 bytes"));
+    }
+    let weights = fairlift_core::group::WEIGHT_RANGE;
+    if !(weights.0..=weights.1).contains(&share.weight) {
+        let span = part.weight.as_ref().map_or(whole, Spanned::span);
+        let message = format!("weight = {} is not from {} to {}", share.weight, weights.0, weights.1);
+        return Err(source.error(&span, message));
+    }
+    Ok(ExportConfig { device: device.clone(), options, place: source.place(&whole) })
+}

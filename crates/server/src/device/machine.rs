@@ -1,0 +1,335 @@
+//! What a combiner works on: the core's queue, the bios in it, and whose they are.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use fairlift_core::group::GroupError;
+use fairlift_core::queue::{RequestQueue, Submitted};
+use fairlift_core::request::Status;
+use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, Op, RequestId};
+use fairlift_sim::kernel::version;
+use fairlift_sim::scheduler::SchedulerSpec;
+use rustc_hash::FxHashMap;
+
+use super::Inbox;
+use super::port::Mailbox;
+use super::waiters::Waiters;
+use crate::back::{Job, Limits};
+use crate::io::{Action, Fault, Io, Ios};
+
+/// io contexts of a device; beyond them a group's connections share one.
+const CONTEXTS_MAX: usize = 1024;
+/// Groups of a device: exports, and connections where each has its own.
+const GROUPS_MAX: usize = 512;
+/// Bios that a group's limits hold; more wait before the queue.
+const HELD_MAX: usize = 256;
+
+/// How a device is built.
+#[derive(Clone, Debug)]
+pub struct DeviceOptions {
+    /// The elevator with its settings, and those of the queue around it.
+    pub elevator: SchedulerSpec,
+}
+
+/// A bio in the queue or the back end.
+#[derive(Debug)]
+struct Entry {
+    /// `None` while a job has it.
+    io: Option<Box<Io>>,
+    port: u32,
+}
+
+/// Answers, and who is told of them.
+type Delivery = (Arc<dyn Mailbox>, Ios);
+
+/// A way in.
+struct PortEntry {
+    mailbox: Arc<dyn Mailbox>,
+    context: ContextId,
+    /// A group of its own, removed with it.
+    group: Option<GroupId>,
+    /// Bios not answered yet.
+    flying: usize,
+    closed: bool,
+    answers: Ios,
+}
+
+/// The queue and all that is in it.
+pub(super) struct Machine {
+    pub(super) queue: RequestQueue,
+    pub(super) elevator: SchedulerSpec,
+    depth: u32,
+    in_device: u32,
+    entries: Vec<Option<Entry>>,
+    free_entries: Vec<u32>,
+    /// By their numbers, which are not used again: bios of one that is gone may still come.
+    ports: FxHashMap<u32, PortEntry>,
+    next_port: u32,
+    /// Ports with answers.
+    answered: Vec<u32>,
+    waiting: Waiters,
+    /// Bios waiting for room among those their group's limit holds, longest wait first.
+    crowded: VecDeque<Bio>,
+    /// The same as for the queue, kept for its memory.
+    done: Vec<u64>,
+    /// Jobs done and failed.
+    pub(super) jobs: [u64; 2],
+}
+
+impl Machine {
+    pub(super) fn new(limits: &Limits, options: &DeviceOptions) -> Result<Machine, String> {
+        let (rules, spec) = (version::TODAY, &options.elevator);
+        let mut config = rules.queue_config(limits, CONTEXTS_MAX);
+        spec.host().configure(&mut config, rules, limits, spec.is_direct())?;
+        (config.groups_max, config.held_max) = (GROUPS_MAX, HELD_MAX);
+        let mut queue = RequestQueue::new(config, spec.build(&config.elevator(), rules.profile));
+        spec.host().apply(queue.groups_mut());
+        Ok(Machine {
+            queue,
+            elevator: spec.clone(),
+            depth: limits.queue_depth,
+            in_device: 0,
+            entries: Vec::new(),
+            free_entries: Vec::new(),
+            ports: FxHashMap::default(),
+            next_port: 0,
+            answered: Vec::new(),
+            waiting: Waiters::default(),
+            crowded: VecDeque::new(),
+            done: Vec::new(),
+            jobs: [0; 2],
+        })
+    }
+
+    // ---- ports --------------------------------------------------------------------------------------------------------------
+
+    /// A way in for one of `group`, with a group of its own below that if `own` says so.
+    pub(super) fn open_port(
+        &mut self,
+        group: GroupId,
+        own: bool,
+        ioprio: IoPrio,
+        mailbox: Arc<dyn Mailbox>,
+    ) -> u32 {
+        // With no group left it shares its export's, as the core has it.
+        let own = own.then(|| self.queue.groups_mut().create(group, GroupParams::default()));
+        let own = own.and_then(Result::ok);
+        let context = self.queue.contexts_mut().create_in(own.unwrap_or(group), ioprio);
+        let entry = PortEntry { mailbox, context, group: own, flying: 0, closed: false, answers: Vec::new() };
+        self.next_port += 1;
+        self.ports.insert(self.next_port, entry);
+        self.next_port
+    }
+
+    /// Nobody is there any more; what is under way is served, and nobody hears of it.
+    pub(super) fn close_port(&mut self, port: u32, now: u64) {
+        let Some(entry) = self.ports.get_mut(&port) else { return };
+        entry.closed = true;
+        let (context, group, flying) = (entry.context, entry.group, entry.flying);
+        self.queue.context_exit(context, now);
+        if let Some(group) = group {
+            // It was there; what is queued is served as its own.
+            let _: Result<(), GroupError> = self.queue.remove_group(group, now);
+        }
+        if flying == 0 {
+            self.ports.remove(&port);
+        }
+    }
+
+    /// Bios that are not answered.
+    pub(super) fn unfinished(&self) -> usize {
+        self.entries.len() - self.free_entries.len()
+    }
+
+    /// Requests in the back end, and bios that wait for a slot.
+    pub(super) fn depths(&self) -> (u32, usize) {
+        (self.in_device, self.waiting.len() + self.crowded.len() + self.queue.held())
+    }
+
+    // ---- a round of the combiner --------------------------------------------------------------------------------------------
+
+    /// Take in what was left, and fill `jobs` with what is to start; when to be asked again at the latest.
+    pub(super) fn round(&mut self, left: Inbox, now: u64, jobs: &mut Vec<Job>) -> Option<u64> {
+        left.finished.into_iter().for_each(|job| self.complete(job, now));
+        left.ios.into_iter().for_each(|(port, io)| self.take_in(port, io, now));
+        loop {
+            let timer = self.dispatch(now, jobs);
+            if !self.let_waiters_try(now) {
+                return timer;
+            }
+        }
+    }
+
+    /// Is `jobs` all that is in the device, one job, and of nobody but `caller`?
+    pub(super) fn is_alone(&self, jobs: &[Job], caller: Option<u32>) -> bool {
+        let port = |cookie: u32| self.entries[cookie as usize].as_ref().map(|entry| entry.port);
+        match jobs {
+            [job] => {
+                self.in_device == 1
+                    && caller.is_some()
+                    && !job.ios.is_empty()
+                    && job.ios.iter().all(|(cookie, _)| port(*cookie) == caller)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whose bios are answered, and the bios.
+    pub(super) fn take_answers(&mut self) -> Vec<Delivery> {
+        let ports = &mut self.ports;
+        let answers = self.answered.drain(..).filter_map(|at| {
+            let port = ports.get_mut(&at)?;
+            let answers = std::mem::take(&mut port.answers);
+            let mailbox = port.mailbox.clone();
+            if port.closed && port.flying == 0 {
+                ports.remove(&at);
+            }
+            Some((mailbox, answers))
+        });
+        answers.collect()
+    }
+
+    /// A bio comes in.
+    fn take_in(&mut self, port: u32, io: Box<Io>, now: u64) {
+        let Some(entry) = self.ports.get_mut(&port) else { return };
+        entry.flying += 1;
+        let context = entry.context;
+        let cookie = match self.free_entries.pop() {
+            Some(cookie) => cookie,
+            None => {
+                self.entries.push(None);
+                self.entries.len() as u32 - 1
+            }
+        };
+        let bio = bio(&io, cookie, context);
+        self.entries[cookie as usize] = Some(Entry { io: Some(io), port });
+        let answer = self.queue.submit(bio, now);
+        self.submitted(bio, answer);
+    }
+
+    fn submitted(&mut self, bio: Bio, answer: Submitted) {
+        match answer {
+            Submitted::Queued(_) | Submitted::Merged(_) | Submitted::Held => {}
+            Submitted::Done => self.answer(bio.cookie, Ok(())),
+            Submitted::Full => self.waiting.push(self.queue.group_of(&bio), bio),
+            Submitted::NoRoom => self.crowded.push_back(bio),
+            Submitted::Refused(_) => self.answer(bio.cookie, Err(Fault::Invalid)),
+        }
+    }
+
+    /// Those who were woken for a slot or for room try again; did one get in?
+    fn let_waiters_try(&mut self, now: u64) -> bool {
+        let mut got_in = false;
+        while let Some(key) = self.queue.next_wakeup() {
+            let Some(bio) = self.waiting.pop(key) else { continue };
+            match self.queue.resubmit(bio, now) {
+                Submitted::Full => self.waiting.push_front(key, bio),
+                answer => {
+                    got_in = true;
+                    self.submitted(bio, answer);
+                }
+            }
+        }
+        if self.queue.take_room() {
+            for bio in std::mem::take(&mut self.crowded) {
+                let answer = self.queue.submit(bio, now);
+                got_in |= !matches!(answer, Submitted::Full | Submitted::NoRoom);
+                self.submitted(bio, answer);
+            }
+        }
+        got_in
+    }
+
+    /// The back end is done with `job`.
+    fn complete(&mut self, job: Job, now: u64) {
+        self.in_device -= 1;
+        let Job { request, action, result, ios, .. } = job;
+        self.jobs[usize::from(result.is_err())] += 1;
+        for (cookie, mut io) in ios {
+            io.result = result;
+            if let Some(entry) = &mut self.entries[cookie as usize] {
+                entry.io = Some(io);
+            }
+        }
+        let status = if result.is_ok() { Status::Done } else { Status::Failed };
+        let mut done = std::mem::take(&mut self.done);
+        self.queue.complete_as(request, status, now, |cookie| done.push(cookie));
+        // A flush has no bios: those it was for are told.
+        let flush = if action == Action::Flush { result } else { Ok(()) };
+        done.drain(..).for_each(|cookie| self.answer(cookie, flush));
+        self.done = done;
+        self.let_waiters_try(now);
+    }
+
+    /// `cookie`'s bio is done; its own result counts before `result`.
+    fn answer(&mut self, cookie: u64, result: Result<(), Fault>) {
+        let Some(Entry { io: Some(mut io), port }) = self.entries[cookie as usize].take() else { return };
+        self.free_entries.push(cookie as u32);
+        io.result = io.result.and(result);
+        let Some(entry) = self.ports.get_mut(&port) else { return };
+        entry.flying -= 1;
+        if entry.answers.is_empty() {
+            self.answered.push(port);
+        }
+        entry.answers.push(io);
+    }
+
+    /// Give the back end what the queue lets go.
+    fn dispatch(&mut self, now: u64, jobs: &mut Vec<Job>) -> Option<u64> {
+        let mut entered = Vec::new();
+        let mut timer = self.queue.let_in(now, |bio, answer| entered.push((*bio, answer)));
+        while self.in_device < self.depth {
+            match self.queue.dispatch_with(now, |bio, answer| entered.push((*bio, answer))) {
+                Dispatch::Issue(rq) => jobs.push(self.issue(rq)),
+                Dispatch::Idle { until } => {
+                    timer = Some(until.max(now + 1));
+                    break;
+                }
+                Dispatch::Busy | Dispatch::Empty => {
+                    timer = None;
+                    break;
+                }
+            }
+        }
+        entered.into_iter().for_each(|(bio, answer)| self.submitted(bio, answer));
+        timer
+    }
+
+    fn issue(&mut self, rq: RequestId) -> Job {
+        self.in_device += 1;
+        let request = &self.queue.requests()[rq];
+        let fua = request.flags.contains(Flags::FUA);
+        if request.op == Op::Flush {
+            let (action, ios) = (Action::Flush, Vec::new());
+            return Job { request: rq, action, fua: false, offset: 0, bytes: 0, ios, result: Ok(()) };
+        }
+        let entries = &mut self.entries;
+        let take = |cookie: u64| Some((cookie as u32, entries[cookie as usize].as_mut()?.io.take()?));
+        let ios: Vec<(u32, Box<Io>)> = self.queue.cookies(rq).filter_map(take).collect();
+        debug_assert!(!ios.is_empty(), "a request has bios");
+        let (action, offset) = ios.first().map_or((Action::Flush, 0), |(_, io)| (io.action, io.offset));
+        let bytes = ios.iter().map(|(_, io)| u64::from(io.bytes)).sum();
+        Job { request: rq, action, fua, offset, bytes, ios, result: Ok(()) }
+    }
+}
+
+/// What the core is told of `io`. Whoever sends it waits for the answer: writes are sync.
+fn bio(io: &Io, cookie: u32, context: ContextId) -> Bio {
+    let mut flags = Flags::SYNC;
+    if io.fua {
+        flags.insert(Flags::FUA);
+    }
+    // What does not fill its sectors, and zeroes, go alone: joined requests are one range with one meaning.
+    if !(io.offset | u64::from(io.bytes)).is_multiple_of(512) || matches!(io.action, Action::Zero { .. }) {
+        flags.insert(Flags::NOMERGE);
+    }
+    let op = match io.action {
+        Action::Read => Op::Read,
+        Action::Write | Action::Zero { .. } => Op::Write,
+        Action::Trim => Op::Discard,
+        Action::Flush => Op::Flush,
+    };
+    let (sector, end) = (io.offset / 512, io.end().div_ceil(512));
+    let sectors = if op == Op::Flush { 0 } else { (end - sector) as u32 };
+    Bio { cookie: cookie.into(), op, flags, sector, sectors, segments: 1, context, ioprio: None, group: None }
+}

@@ -1,0 +1,131 @@
+//! Tenants: groups of the device's tree, their shares and limits, what they got, and the elevator, all of which may change live.
+
+use fairlift_core::group::limit::Direction;
+use fairlift_core::group::{GroupError, GroupStats};
+use fairlift_core::{GroupId, GroupParams};
+use fairlift_sim::group::limits::Max;
+use fairlift_sim::group::{GroupClass, GroupSpec};
+use fairlift_sim::kernel::version;
+use fairlift_sim::scheduler::SchedulerSpec;
+
+use super::Device;
+use super::machine::Machine;
+
+/// What a tenant is entitled to, and no more than what.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// Its weight beside others.
+    pub weight: u32,
+    /// Strict among tenants.
+    pub class: GroupClass,
+    /// Limits.
+    pub max: Max,
+}
+
+impl Default for Share {
+    fn default() -> Share {
+        Share { weight: fairlift_core::group::WEIGHT_DEFAULT, class: GroupClass::Be, max: Max::default() }
+    }
+}
+
+/// What a tenant got: of its own group, and of those below it that are left.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TenantFigures {
+    /// Counted by the core.
+    pub stats: GroupStats,
+    /// What part of the device is due to it while those are busy that are now, 0 to 1.
+    pub due: f64,
+    /// Requests queued, and in the back end.
+    pub depths: (u32, u32),
+}
+
+fn params(share: &Share) -> GroupParams {
+    GroupSpec { weight: share.weight, class: share.class, ..GroupSpec::new("") }.params()
+}
+
+fn sentence(error: GroupError) -> String {
+    let text = match error {
+        GroupError::Weight => "the weight is not from 1 to 10000",
+        GroupError::Full => "there is no group left",
+        GroupError::Depth => "the groups are too deep",
+        GroupError::Unknown => "there is no such group any more",
+        GroupError::Root => "the root stays",
+    };
+    text.to_owned()
+}
+
+impl Device {
+    /// A new tenant.
+    ///
+    /// # Errors
+    /// As a sentence.
+    pub fn add_tenant(&self, share: &Share) -> Result<GroupId, String> {
+        let parent = GroupId::ROOT;
+        let group = self.change(|machine, _| machine.queue.groups_mut().create(parent, params(share)));
+        let group = group.map_err(sentence)?;
+        self.set_share(group, share).map(|()| group)
+    }
+
+    /// Change what it is entitled to; whatever is under way counts.
+    ///
+    /// # Errors
+    /// As a sentence; nothing changed.
+    pub fn set_share(&self, group: GroupId, share: &Share) -> Result<(), String> {
+        let answer = self.change(|machine, now| {
+            machine.queue.groups_mut().set_params(group, params(share))?;
+            for (direction, rates) in Direction::ALL.into_iter().zip(share.max.rates()) {
+                machine.queue.set_limit(group, direction, rates, now)?;
+            }
+            Ok(())
+        });
+        answer.map_err(sentence)
+    }
+
+    /// It is gone; what it has under way is served.
+    pub fn remove_tenant(&self, group: GroupId) {
+        // One that is gone already is what was asked for.
+        let _ = self.change(|machine, now| machine.queue.remove_group(group, now));
+    }
+
+    /// What it got so far.
+    pub fn tenant(&self, group: GroupId) -> TenantFigures {
+        self.look(|machine| {
+            let groups = machine.queue.groups();
+            TenantFigures {
+                stats: *groups[group].stats(),
+                due: groups.share(group) as f64 / f64::from(1 << 20),
+                depths: (groups.queued(group), groups.in_flight(group)),
+            }
+        })
+    }
+
+    /// The elevator with its settings.
+    pub fn elevator(&self) -> String {
+        self.look(|machine| machine.elevator.to_string())
+    }
+
+    /// Another elevator, or the same one with other settings; what is queued goes in the old one's order.
+    pub fn set_elevator(&self, spec: &SchedulerSpec) {
+        self.change(|machine, now| {
+            let config = machine.queue.config().elevator();
+            machine.queue.switch(spec.build(&config, version::TODAY.profile), now);
+            spec.host().apply(machine.queue.groups_mut());
+            machine.elevator = spec.clone();
+        });
+    }
+
+    /// Bios not answered yet.
+    pub fn unfinished(&self) -> usize {
+        self.look(Machine::unfinished)
+    }
+
+    /// Requests in the back end, and bios that wait to become requests.
+    pub fn depths(&self) -> (u32, usize) {
+        self.look(Machine::depths)
+    }
+
+    /// Jobs that the back end did, and that failed.
+    pub fn jobs(&self) -> [u64; 2] {
+        self.look(|machine| machine.jobs)
+    }
+}

@@ -1,0 +1,150 @@
+//! Exports: what clients may ask for by name.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fairlift_core::GroupId;
+
+use crate::device::{Device, Share};
+
+/// An export as somebody wants it.
+#[derive(Clone, Debug)]
+pub struct ExportOptions {
+    /// Its name; "" is the one for clients that name none.
+    pub name: String,
+    /// For people.
+    pub description: String,
+    /// First byte on the device, a multiple of 512.
+    pub offset: u64,
+    /// Bytes; `None`: up to the device's end.
+    pub bytes: Option<u64>,
+    /// Refuse writes?
+    pub read_only: bool,
+    /// Is each connection a tenant by itself, in a group below the export's?
+    pub per_connection: bool,
+    /// What it is entitled to.
+    pub share: Share,
+}
+
+/// A part of a device under a name, and a tenant of it.
+#[derive(Debug)]
+pub struct Export {
+    /// What was asked for; the share may have changed since: [`Export::share`].
+    pub options: ExportOptions,
+    /// The device.
+    pub device: Arc<Device>,
+    /// The tenant's group.
+    pub group: GroupId,
+    /// Bytes.
+    pub bytes: u64,
+    share: Mutex<Share>,
+    /// Connections of it are to end.
+    pub drain: AtomicBool,
+    /// Connections that are open.
+    pub connections: AtomicU32,
+    /// Clients' requests answered, and those that failed.
+    pub requests: [AtomicU64; 2],
+}
+
+impl Export {
+    /// Make it a tenant of `device`.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn new(device: &Arc<Device>, options: ExportOptions) -> Result<Export, String> {
+        let whole = device.back().bytes();
+        if !options.offset.is_multiple_of(512) {
+            return Err(format!("its offset {} is not a multiple of 512", options.offset));
+        }
+        let most = whole.checked_sub(options.offset).filter(|most| *most > 0 || whole == 0);
+        let most = most
+            .ok_or_else(|| format!("its offset {} is behind the device's {whole} bytes", options.offset))?;
+        let bytes = options.bytes.unwrap_or(most);
+        if bytes > most {
+            return Err(format!("it ends {} bytes behind the device, which has {whole} bytes", bytes - most));
+        }
+        let group = device.add_tenant(&options.share)?;
+        Ok(Export {
+            device: device.clone(),
+            group,
+            bytes,
+            share: Mutex::new(options.share),
+            drain: AtomicBool::new(false),
+            connections: AtomicU32::new(0),
+            requests: [AtomicU64::new(0), AtomicU64::new(0)],
+            options,
+        })
+    }
+
+    /// May it be written?
+    pub fn is_read_only(&self) -> bool {
+        self.options.read_only || self.device.back().is_read_only()
+    }
+
+    /// What it is entitled to now.
+    pub fn share(&self) -> Share {
+        *self.share.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Change that.
+    ///
+    /// # Errors
+    /// A sentence; nothing changed.
+    pub fn set_share(&self, share: Share) -> Result<(), String> {
+        let mut now = self.share.lock().unwrap_or_else(PoisonError::into_inner);
+        self.device.set_share(self.group, &share)?;
+        *now = share;
+        Ok(())
+    }
+
+    /// A request of a client was answered.
+    pub fn count(&self, failed: bool) {
+        self.requests[usize::from(failed)].fetch_add(1, Relaxed);
+    }
+}
+
+/// All exports, by name.
+#[derive(Debug, Default)]
+pub struct Exports(Mutex<BTreeMap<String, Arc<Export>>>);
+
+impl Exports {
+    fn map(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Export>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more.
+    ///
+    /// # Errors
+    /// When there is one of that name.
+    pub fn add(&self, export: Export) -> Result<(), String> {
+        let name = export.options.name.clone();
+        let mut map = self.map();
+        if map.contains_key(&name) {
+            export.device.remove_tenant(export.group);
+            return Err(format!("there is an export '{name}' already"));
+        }
+        map.insert(name, Arc::new(export));
+        Ok(())
+    }
+
+    /// Take one away: it takes no new clients, and its connections end when what they sent is answered.
+    pub fn remove(&self, name: &str) -> Option<Arc<Export>> {
+        let export = self.map().remove(name)?;
+        export.drain.store(true, Relaxed);
+        export.device.remove_tenant(export.group);
+        Some(export)
+    }
+
+    /// The one of that name; the only one for a client that names none.
+    pub fn find(&self, name: &str) -> Option<Arc<Export>> {
+        let map = self.map();
+        let only = || map.values().next().filter(|_| name.is_empty() && map.len() == 1);
+        map.get(name).or_else(only).cloned()
+    }
+
+    /// All, in the order of their names.
+    pub fn all(&self) -> Vec<Arc<Export>> {
+        self.map().values().cloned().collect()
+    }
+}

@@ -1,0 +1,143 @@
+//! Requests under way: each in parts that the device's queue takes, and what its client is to be told.
+
+use super::wire::{Error, Request};
+use crate::io::{Action, Io, Ios};
+
+/// Parts of a trim or zeroing under way at a time; a read or write has all of its own at once, as their memory is bounded.
+const PARTS_MAX: u32 = 64;
+/// Memory kept for later, pieces and bytes of each.
+const SPARE_MAX: usize = 256;
+const SPARE_BYTES_MAX: usize = 64 << 10;
+
+/// A request under way.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) request: Request,
+    pub(super) action: Action,
+    /// Parts of a read by their number, as they come back.
+    pub(super) parts: Vec<Option<Box<Io>>>,
+    /// Parts under way.
+    left: u32,
+    /// Where the next part begins, and the end, on the device.
+    rest: (u64, u64),
+    pub(super) error: Option<Error>,
+}
+
+/// The requests of a connection that are under way.
+#[derive(Debug, Default)]
+pub(super) struct Operations {
+    slots: Vec<Option<Operation>>,
+    free: Vec<u32>,
+    spare: Ios,
+    /// Largest part, bytes.
+    part_max: u32,
+}
+
+impl Operations {
+    pub(super) fn new(max_sectors: u32) -> Operations {
+        Operations { part_max: max_sectors * 512, ..Operations::default() }
+    }
+
+    /// How many are under way.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// A bio, from what is spare if there is some.
+    fn io(&mut self, tag: u64, action: Action, offset: u64, bytes: u32) -> Box<Io> {
+        let mut io = self.spare.pop().unwrap_or_else(|| Box::new(Io::new(0, action, 0, 0)));
+        let mut data = std::mem::take(&mut io.data);
+        data.resize(if matches!(action, Action::Read | Action::Write) { bytes as usize } else { 0 }, 0);
+        *io = Io { data, ..Io::new(tag, action, offset, bytes) };
+        io
+    }
+
+    /// `io` is not needed any more.
+    pub(super) fn recycle(&mut self, io: Box<Io>) {
+        if self.spare.len() < SPARE_MAX && io.data.capacity() <= SPARE_BYTES_MAX {
+            self.spare.push(io);
+        }
+    }
+
+    /// Begin `request`, which starts at `offset` of the device; its first parts go to `ios`.
+    pub(super) fn begin(&mut self, request: Request, action: Action, offset: u64, ios: &mut Ios) -> u32 {
+        let operation = Operation {
+            request,
+            action,
+            parts: Vec::new(),
+            left: 0,
+            rest: (offset, offset + u64::from(request.bytes)),
+            error: None,
+        };
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() as u32 - 1
+        });
+        self.slots[at as usize] = Some(operation);
+        if action == Action::Flush {
+            let io = self.io(u64::from(at) << 32, action, 0, 0);
+            self.add(at, io, ios);
+        } else {
+            self.more_parts(at, ios);
+        }
+        at
+    }
+
+    fn add(&mut self, at: u32, io: Box<Io>, ios: &mut Ios) {
+        if let Some(operation) = &mut self.slots[at as usize] {
+            operation.left += 1;
+            if operation.action == Action::Read {
+                operation.parts.push(None);
+            }
+        }
+        ios.push(io);
+    }
+
+    /// Submit of what is left as much as may be under way.
+    fn more_parts(&mut self, at: u32, ios: &mut Ios) {
+        while let Some(operation) = &mut self.slots[at as usize] {
+            let (start, end) = operation.rest;
+            let bounded = matches!(operation.action, Action::Read | Action::Write);
+            if start == end || (!bounded && operation.left >= PARTS_MAX) {
+                return;
+            }
+            // A part that does not begin with a sector must not touch more of them than a request may have.
+            let most = u64::from(self.part_max) - start % 512;
+            let bytes = (end - start).min(most) as u32;
+            operation.rest.0 += u64::from(bytes);
+            let number = if operation.action == Action::Read { operation.parts.len() as u64 } else { 0 };
+            let (action, fua) = (operation.action, operation.request.flags & super::wire::flag::FUA != 0);
+            let mut io = self.io(u64::from(at) << 32 | number, action, start, bytes);
+            io.fua = fua && action != Action::Read;
+            self.add(at, io, ios);
+        }
+    }
+
+    /// A part came back; more of it goes to `ios`. When that was the last: the operation.
+    pub(super) fn part_done(&mut self, io: Box<Io>, ios: &mut Ios) -> Option<Operation> {
+        let (at, number) = ((io.tag >> 32) as u32, (io.tag & 0xffff_ffff) as usize);
+        let operation = self.slots.get_mut(at as usize)?.as_mut()?;
+        operation.left -= 1;
+        if let Err(fault) = io.result {
+            operation.error.get_or_insert(fault.into());
+            operation.rest.0 = operation.rest.1; // what is left would be in vain
+        }
+        if operation.action == Action::Read {
+            operation.parts[number] = Some(io);
+        } else {
+            self.recycle(io);
+        }
+        self.more_parts(at, ios);
+        self.take_done(at)
+    }
+
+    /// The operation at `at` if it is done.
+    pub(super) fn take_done(&mut self, at: u32) -> Option<Operation> {
+        let slot = &mut self.slots[at as usize];
+        let done = slot.take_if(|operation| operation.left == 0 && operation.rest.0 == operation.rest.1);
+        if done.is_some() {
+            self.free.push(at);
+        }
+        done
+    }
+}

@@ -1,0 +1,238 @@
+//! Addresses and streams: unix sockets and TCP alike.
+
+use std::fmt;
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where to listen or connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A unix socket's path.
+    Unix(PathBuf),
+    /// HOST:PORT.
+    Tcp(String),
+}
+
+impl Address {
+    /// Read `unix:PATH`, `tcp:HOST:PORT`, a path with a slash, or HOST:PORT.
+    ///
+    /// # Errors
+    /// A sentence with what is allowed.
+    pub fn parse(text: &str) -> Result<Address, String> {
+        let wrong = || format!("'{text}' is no address (allowed: unix:PATH, tcp:HOST:PORT)");
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.is_empty() { Err(wrong()) } else { Ok(Address::Unix(path.into())) };
+        }
+        let host = text.strip_prefix("tcp:");
+        if host.is_none() && text.contains('/') {
+            return Ok(Address::Unix(text.into()));
+        }
+        let host = host.unwrap_or(text);
+        let port =
+            host.rsplit_once(':').filter(|(name, port)| !name.is_empty() && port.parse::<u16>().is_ok());
+        port.map(|_| Address::Tcp(host.to_owned())).ok_or_else(wrong)
+    }
+
+    /// Connect to it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn connect(&self) -> io::Result<Stream> {
+        match self {
+            Address::Unix(path) => UnixStream::connect(path).map(Stream::Unix),
+            Address::Tcp(host) => {
+                let stream = TcpStream::connect(host)?;
+                stream.set_nodelay(true)?;
+                Ok(Stream::Tcp(stream))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+            Address::Tcp(host) => write!(f, "tcp:{host}"),
+        }
+    }
+}
+
+/// Somebody who may connect. A unix socket's file goes when it is dropped.
+#[derive(Debug)]
+pub enum Listener {
+    /// With its path.
+    Unix(UnixListener, PathBuf),
+    /// TCP.
+    Tcp(TcpListener),
+}
+
+impl Listener {
+    /// Listen. The file of a unix socket that nobody listens to any more is replaced.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn bind(address: &Address) -> io::Result<Listener> {
+        let listener = match address {
+            Address::Unix(path) => {
+                remove_stale(path)?;
+                Listener::Unix(UnixListener::bind(path)?, path.clone())
+            }
+            Address::Tcp(host) => {
+                let address = host.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
+                Listener::Tcp(TcpListener::bind(address)?)
+            }
+        };
+        match &listener {
+            Listener::Unix(socket, _) => socket.set_nonblocking(true)?,
+            Listener::Tcp(socket) => socket.set_nonblocking(true)?,
+        }
+        Ok(listener)
+    }
+
+    /// Where it listens, with the port that the system chose for port 0.
+    pub fn address(&self) -> String {
+        match self {
+            Listener::Unix(_, path) => format!("unix:{}", path.display()),
+            Listener::Tcp(socket) => {
+                socket.local_addr().map_or_else(|_| "tcp".to_owned(), |address| format!("tcp:{address}"))
+            }
+        }
+    }
+
+    /// The next client, if one waits.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn accept(&self) -> io::Result<Option<Stream>> {
+        let stream = match self {
+            Listener::Unix(socket, _) => socket.accept().map(|(stream, _)| Stream::Unix(stream)),
+            Listener::Tcp(socket) => socket.accept().map(|(stream, _)| Stream::Tcp(stream)),
+        };
+        match stream {
+            Ok(stream) => {
+                stream.set_nonblocking(false)?;
+                if let Stream::Tcp(tcp) = &stream {
+                    tcp.set_nodelay(true)?;
+                }
+                Ok(Some(stream))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Unix(socket, _) => socket.as_fd(),
+            Listener::Tcp(socket) => socket.as_fd(),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Listener::Unix(_, path) = self {
+            // Somebody may have removed it already.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn remove_stale(path: &Path) -> io::Result<()> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
+    let refused = |e: io::Error| e.kind() == io::ErrorKind::ConnectionRefused;
+    if is_socket && UnixStream::connect(path).err().is_some_and(refused) {
+        std::fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
+/// A connection.
+#[derive(Debug)]
+pub enum Stream {
+    /// Over a unix socket.
+    Unix(UnixStream),
+    /// Over TCP.
+    Tcp(TcpStream),
+}
+
+impl Stream {
+    /// Should calls come back instead of waiting?
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_nonblocking(&self, yes: bool) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => stream.set_nonblocking(yes),
+            Stream::Tcp(stream) => stream.set_nonblocking(yes),
+        }
+    }
+
+    /// How long a call may wait; `None`: for ever.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self {
+            Stream::Unix(s) => s.set_read_timeout(timeout).and_then(|()| s.set_write_timeout(timeout)),
+            Stream::Tcp(s) => s.set_read_timeout(timeout).and_then(|()| s.set_write_timeout(timeout)),
+        }
+    }
+
+    /// Another handle of it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn try_clone(&self) -> io::Result<Stream> {
+        match self {
+            Stream::Unix(stream) => stream.try_clone().map(Stream::Unix),
+            Stream::Tcp(stream) => stream.try_clone().map(Stream::Tcp),
+        }
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.read(buffer),
+            Stream::Tcp(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.write(data),
+            Stream::Tcp(stream) => stream.write(data),
+        }
+    }
+
+    fn write_vectored(&mut self, data: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.write_vectored(data),
+            Stream::Tcp(stream) => stream.write_vectored(data),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
