@@ -56,6 +56,17 @@ fn because_the_volumes_rate_limit_decides() {
 }
 
 #[test]
+fn because_the_groups_limit_decides() {
+    let limited = "[slow]\nrw=randread\ndirect=1\nioengine=libaio\niodepth=8\nbs=4k\nsize=1g\nruntime=2\ntime_based\ncgroup=slow\n";
+    let set = "--set group./slow.max=riops=200";
+    let text = flat(&answer(limited, &format!("--device nvme --scheduler none,mq-deadline {set}")));
+    assert!(
+        text.contains("No scheduler matters here") && text.contains("the groups' io.max decides"),
+        "{text}"
+    );
+}
+
+#[test]
 fn because_the_processor_is_the_limit() {
     // Each call computes for 20 us, the device takes 1.
     let busy =
@@ -144,14 +155,18 @@ fn a_programs_figure_can_be_the_goal() {
     );
     let table = folder.run(&command("files_per_s:fs_mark")).ok();
     assert!(table.contains("Answer, goal files_per_s:fs_mark"), "{table}");
+    let unasked = folder.run(&command("balanced")).ok();
+    assert!(!unasked.contains("Answer"), "no job, no rates to keep: {unasked}");
 }
 
 // ---- what to paste --------------------------------------------------------------------------------------------------------
 
 #[test]
 fn an_answer_ends_with_lines_to_paste() {
-    let text =
-        answer(BESIDE, "--device hdd --scheduler none,bfq:back_seek_max=16384:nr_requests=128 --goal p99:light");
+    let text = answer(
+        BESIDE,
+        "--device hdd --scheduler none,bfq:back_seek_max=16384:nr_requests=128 --goal p99:light",
+    );
     for line in [
         "  echo bfq >/sys/block/sda/queue/scheduler\n",
         "  echo 16384 >/sys/block/sda/queue/iosched/back_seek_max\n",

@@ -290,7 +290,8 @@ fn program(what: &str, who: &str, scenario: &Scenario) -> Option<Result<Goal, Fa
 
 fn unknown(word: &str) -> Failure {
     if word.strip_prefix(['p', 'P']).is_some_and(|number| number.parse::<f64>().is_ok()) {
-        return fail(format!("'{word}' is no percentile")).help("allowed: p50, p99, p99.9 and others above p0 and below p100");
+        return fail(format!("'{word}' is no percentile"))
+            .help("allowed: p50, p99, p99.9 and others above p0 and below p100");
     }
     let failure = fail(format!("'{word}' is no goal"));
     let failure = match nearest(&word.to_ascii_lowercase(), WORDS.into_iter()) {
@@ -309,7 +310,7 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut names = Vec::new();
     all.for_each(|name| {
         if !names.contains(&name) {
-            names.push(name)
+            names.push(name);
         }
     });
     names
