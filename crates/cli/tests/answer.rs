@@ -56,17 +56,6 @@ fn because_the_volumes_rate_limit_decides() {
 }
 
 #[test]
-fn because_the_groups_limit_decides() {
-    let limited = "[slow]\nrw=randread\ndirect=1\nioengine=libaio\niodepth=8\nbs=4k\nsize=1g\nruntime=2\ntime_based\ncgroup=slow\n";
-    let set = "--set group./slow.max=riops=200";
-    let text = flat(&answer(limited, &format!("--device nvme --scheduler none,mq-deadline {set}")));
-    assert!(
-        text.contains("No scheduler matters here") && text.contains("the groups' io.max decides"),
-        "{text}"
-    );
-}
-
-#[test]
 fn because_the_processor_is_the_limit() {
     // Each call computes for 20 us, the device takes 1.
     let busy =
