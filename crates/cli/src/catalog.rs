@@ -149,7 +149,7 @@ pub fn kernels(name: Option<&str>) -> Result<String, Failure> {
 }
 
 fn all_kernels() -> String {
-    let mut out: String = VERSIONS.iter().map(|rules| kernel(rules)).collect();
+    let mut out: String = VERSIONS.iter().map(kernel).collect();
     let _ = writeln!(
         out,
         "\nA scenario, and a trace to replay, have {} if nothing is said, a job or program {}.",

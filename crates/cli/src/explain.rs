@@ -49,8 +49,8 @@ fn percent(part: u64, of: u64) -> String {
 struct Waits {
     requests: u64,
     ns: u64,
-    /// Slot, plugged, behind own and others', idled for own and others', other, in the device.
-    parts: [u64; 8],
+    /// Slot, plugged, behind own and others', idled for own and others', other, queued inside the drive, served by it.
+    parts: [u64; 9],
 }
 
 impl Waits {
@@ -64,7 +64,8 @@ impl Waits {
                 Cause::Plugged => 1,
                 Cause::Behind(other) => 3 - usize::from(own(other)),
                 Cause::Idling(other) => 5 - usize::from(own(other)),
-                Cause::Device => 7,
+                Cause::Inside(_) => 7,
+                Cause::Device => 8,
                 _ => 6,
             };
             self.parts[column] += share.ns;
@@ -83,8 +84,8 @@ impl Waits {
 fn waits_grid(title: &str, style: Style) -> Grid {
     let mut grid = Grid::default();
     let heads = ["", "requests", "mean", "slot", "plugged", "behind", "behind", "idled for", "idled for"];
-    grid.row(heads.into_iter().chain(["other", "device"]).map(word).collect());
-    let units = ["", "ms", "%", "%", "own, %", "others, %", "own, %", "others, %", "%", "%"];
+    grid.row(heads.into_iter().chain(["other", "in drive", "served"]).map(word).collect());
+    let units = ["", "ms", "%", "%", "own, %", "others, %", "own, %", "others, %", "%", "%", "%"];
     grid.row(std::iter::once(style.bold(title).as_str()).chain(units).map(word).collect());
     grid
 }

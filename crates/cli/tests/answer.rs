@@ -144,6 +144,8 @@ fn a_programs_figure_can_be_the_goal() {
     );
     let table = folder.run(&command("files_per_s:fs_mark")).ok();
     assert!(table.contains("Answer, goal files_per_s:fs_mark"), "{table}");
+    let unasked = folder.run(&command("balanced")).ok();
+    assert!(!unasked.contains("Answer"), "no job, no rates to keep: {unasked}");
 }
 
 // ---- what to paste --------------------------------------------------------------------------------------------------------

@@ -178,6 +178,15 @@ pub struct ThinkTime {
     pub iotime_us: u64,
 }
 
+/// `zonemode=strided`: of every `zone_bytes + skip_bytes` only the first `zone_bytes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Strided {
+    /// `zonesize=`, at least 1.
+    pub zone_bytes: u64,
+    /// `zoneskip=`.
+    pub skip_bytes: u64,
+}
+
 /// `rate_process=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RateProcess {
@@ -436,6 +445,8 @@ pub struct Job {
     pub sequencer: Sequencer,
     /// `write:N`: bytes skipped after each sequential I/O; negative: backwards.
     pub stride_bytes: i64,
+    /// `zonemode=strided`.
+    pub strided: Option<Strided>,
     /// `rwmixread=`, percent.
     pub read_percent: u32,
     /// Sizes per direction.

@@ -71,6 +71,68 @@ fn each_example_runs_or_is_refused_with_the_reason() {
     insta::assert_snapshot!("examples", listing);
 }
 
+/// What is said of an example in the table of docs/fio.md: `None` if it runs, else why not.
+fn refusal(name: &str, bytes: Vec<u8>) -> Option<String> {
+    let environment = |name: &str| match name {
+        "FIO_RW" => Some("randread".to_owned()),
+        "FIO_BS" => Some("4k".to_owned()),
+        "FIO_IODEPTH" => Some("16".to_owned()),
+        name => Some(format!("/dev/{}", name.to_lowercase())),
+    };
+    let options = ParseOptions { env: &environment, ..ParseOptions::default() };
+    match parse(&[Source::new(name, bytes)], &options) {
+        Err(errors) => Some(errors.first().map_or(String::new(), |error| error.message.clone())),
+        Ok(parsed) => {
+            let reason = &parsed.refused.first()?.reasons.first()?.message;
+            // Of an engine or option what it does counts, not its name.
+            Some(reason.split_once(": ").map_or(reason.as_str(), |(_, why)| why).to_owned())
+        }
+    }
+}
+
+/// The table in docs/fio.md is made of the examples; `FAIRLIFT_UPDATE=1` rewrites it.
+#[test]
+fn the_page_says_which_examples_run() {
+    const BEGIN: &str = "<!-- table: fio's examples -->\n";
+    const END: &str = "<!-- end of table -->";
+    let mut by_reason: std::collections::BTreeMap<Option<String>, Vec<String>> = Default::default();
+    for (name, bytes) in examples() {
+        let reason = refusal(&name, bytes);
+        by_reason.entry(reason).or_default().push(name.trim_end_matches(".fio").to_owned());
+    }
+    let mut table = String::from("| | | examples |\n|---|--:|---|\n");
+    for (reason, names) in &by_reason {
+        let what = reason.as_ref().map_or("run".to_owned(), |reason| format!("refused: {reason}"));
+        writeln!(table, "| {what} | {} | {} |", names.len(), names.join(", ")).unwrap();
+    }
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fio.md");
+    let text = fs::read_to_string(&page).unwrap();
+    let (before, rest) = text.split_once(BEGIN).expect("the table's mark");
+    let (_, after) = rest.split_once(END).expect("its end");
+    let fresh = format!("{before}{BEGIN}{table}{END}{after}");
+    if std::env::var_os("FAIRLIFT_UPDATE").is_some() {
+        fs::write(&page, fresh).unwrap();
+        return;
+    }
+    assert_eq!(text, fresh, "run with FAIRLIFT_UPDATE=1 to rewrite the table");
+}
+
+/// Zones of 2 blocks, 3 skipped: what `disk-zone-profile.fio` does, small.
+#[test]
+fn strided_zones_are_read_and_the_rest_is_skipped() {
+    let line = "--name=z --rw=read --bs=4k --size=64k --zonemode=strided --zonesize=8k --zoneskip=12k";
+    let parsed = parse_command_line(&line.split(' ').collect::<Vec<_>>(), true).unwrap();
+    assert!(parsed.refused.is_empty(), "{:?}", parsed.refused);
+    let mut stream = Stream::new(&parsed.jobs[0], &expand(&parsed.jobs, 1), 0, &|_| None, 1).unwrap();
+    let blocks: Vec<u64> = std::iter::from_fn(|| stream.next()).map(|io| io.offset_bytes >> 12).collect();
+    assert_eq!(blocks, [0, 1, 5, 6, 10, 11, 15]);
+    let random = line.replace("--rw=read", "--rw=randread");
+    let refused = parse_command_line(&random.split(' ').collect::<Vec<_>>(), false).unwrap().refused;
+    assert!(refused[0].reasons[0].message.contains("random"), "{refused:?}");
+    let endless = parse_command_line(&["--name=z", "--size=1m", "--zonemode=strided"], false).unwrap_err();
+    assert!(endless[0].message.contains("strided access without zonesize"), "{endless:?}");
+}
+
 #[test]
 fn each_running_example_has_a_stream() {
     for (name, bytes) in examples() {

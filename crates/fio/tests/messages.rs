@@ -58,8 +58,11 @@ fn no_sections_no_job_no_size() {
     assert_eq!(errors("[global]\nrw=read\n"), ["(input): no job to run: no section besides [global]"]);
     assert!(errors("[a]\nsize=0\n")[0].contains("nothing to do with 0 bytes"));
     assert!(errors("[a]\nsize=2k\nbs=4k\n")[0].contains("smaller than the smallest block"));
-    let refused = read("[a]\nrw=read\n").unwrap().refused;
-    assert!(refused[0].reasons[0].message.contains("add size="), "{refused:?}");
+    let assumed = read("[a]\nrw=read\n").unwrap();
+    assert!(assumed.refused.is_empty() && assumed.warnings[0].message.contains("add size="), "{assumed:?}");
+    assert_eq!(assumed.jobs[0].files.file_bytes, 1 << 30);
+    let strict = ParseOptions { strict: true, ..ParseOptions::default() };
+    assert!(read_with("[a]\nrw=read\n", &strict).is_err());
 }
 
 #[test]

@@ -860,7 +860,8 @@ impl BlockLayer {
         self.trace_request(TraceKind::Completed, &request, now);
         if let Some(recorder) = &mut self.recorder {
             let group = self.meter.as_ref().map_or(Cgroup::ROOT, |meter| meter.group_of(rq, &request));
-            recorder.completed(rq, &request, self.task_of[request.context.index()], group, now);
+            let task = self.task_of[request.context.index()];
+            recorder.completed(rq, &request, task, group, (completion.began_ns, now));
         }
         let busy = now - self.charged_until.min(now);
         self.charged_until = now;

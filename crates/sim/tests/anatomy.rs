@@ -191,8 +191,22 @@ fn a_reader_behind_a_deep_writer_is_told_so() {
         reader.request_causes.iter().filter(|s| wanted(&s.cause)).map(|s| s.ns).sum::<u64>()
     };
     let queued = of(|c| matches!(c, Cause::Behind(_)));
-    let device = of(|c| matches!(c, Cause::Device));
-    assert!(queued > 0 && device > 0 && queued + device > reader.request_ns * 9 / 10, "{reader:?}");
+    let inside = of(|c| matches!(c, Cause::Inside(_)));
+    let served = of(|c| matches!(c, Cause::Device));
+    assert!(queued > 0 && inside > 0 && served > 0, "{reader:?}");
+    assert!(queued + inside + served > reader.request_ns * 9 / 10, "{reader:?}");
+    let inside_behind = reader
+        .request_causes
+        .iter()
+        .filter(|s| matches!(s.cause, Cause::Inside(t) if anatomy.name(t) == "writer"));
+    assert!(inside_behind.map(|s| s.ns).sum::<u64>() > inside * 9 / 10, "{reader:?}");
+    // The drive holds 31 requests and serves one: a writer's waits there behind the other ones.
+    let writer = anatomy.tasks.iter().find(|t| t.name == "writer").unwrap();
+    let of = |wanted: fn(&Cause) -> bool| {
+        writer.request_causes.iter().filter(|s| wanted(&s.cause)).map(|s| s.ns).sum::<u64>()
+    };
+    let (inside, served) = (of(|c| matches!(c, Cause::Inside(_))), of(|c| matches!(c, Cause::Device)));
+    assert!(inside > 10 * served && served > 0, "{writer:?}");
     let behind_writer = reader
         .request_causes
         .iter()

@@ -310,7 +310,7 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut names = Vec::new();
     all.for_each(|name| {
         if !names.contains(&name) {
-            names.push(name)
+            names.push(name);
         }
     });
     names

@@ -65,6 +65,9 @@ fn answer(
         return None;
     }
     let rows = rows(columns)?;
+    if rows.is_empty() && !matches!(goal, Goal::Program(..)) {
+        return None;
+    }
     let as_good = as_good(goal, columns)?;
     let matters =
         as_good.len() < columns.len() || *goal == Goal::Balanced && !is_all_alike(&rows, columns.len());

@@ -22,7 +22,6 @@ struct Sums {
     duration_ns: u64,
     lock_ns: u64,
     limited_ns: u64,
-    held_ns: u64,
     busy_ns: u64,
     /// Mean number of requests in the device, and in front of it (tasks that wait for a tag with them).
     inside: f64,
@@ -46,7 +45,6 @@ impl Sums {
             duration_ns,
             lock_ns: sum(|run| run.block.lock_ns),
             limited_ns: sum(|run| run.device_limited_ns),
-            held_ns: sum(|run| run.block.limited_ns),
             busy_ns: sum(|run| run.block.busy_ns),
             inside: mean(|run| run.block.device_ns),
             in_front: mean(|run| run.block.queue_ns - run.block.device_ns + run.block.slot_wait_ns),
@@ -82,13 +80,6 @@ pub fn why_not(columns: &[Vec<&RunResult>]) -> String {
         let least = some(&|s| 100.0 * s.share(s.limited_ns));
         return format!(
             "the volume's rate limit decides: requests wait for it in {} % of the time",
-            short(least)
-        );
-    }
-    if all(&|s| s.share(s.held_ns) >= NEARLY_ALWAYS) {
-        let least = some(&|s| 100.0 * s.share(s.held_ns));
-        return format!(
-            "the groups' io.max decides: it holds requests back in {} % of the time",
             short(least)
         );
     }

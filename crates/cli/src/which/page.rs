@@ -14,11 +14,10 @@ pub fn page(rows: &[Row<'_>], kinds: &[&Kind], whole: bool) -> String {
     if whole {
         out.push_str(&head(rows, kinds));
     }
-    for (at, row) in rows.iter().enumerate() {
-        let _ =
-            write!(out, "{}\n## {}\n\n{}", if at > 0 || whole { "\n" } else { "" }, row.0.title, job(row.0));
-        for (section, _) in row.1.iter().zip(kinds).map(|(cell, kind)| (self::section(cell, kind), kind)) {
-            out.push_str(&section);
+    for row in rows {
+        let _ = write!(out, "\n## {}\n\n{}", row.0.title, job(row.0));
+        for (cell, kind) in row.1.iter().zip(kinds) {
+            out.push_str(&section(cell, kind));
         }
     }
     out

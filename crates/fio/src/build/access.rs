@@ -1,6 +1,7 @@
 //! `rw` and what belongs to it.
 
-use crate::job::{Access, Sequencer};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::job::{Access, Sequencer, Strided};
 use crate::settings::Reader;
 use crate::values::{self, Wrong};
 
@@ -46,6 +47,36 @@ pub(super) fn read(r: &mut Reader<'_>) -> AccessOptions {
     let sequencers = [("sequential", Sequencer::Sequential), ("identical", Sequencer::Identical)];
     let (sequencer, _) = r.choice("rw_sequencer", Sequencer::Sequential, &sequencers);
     AccessOptions { access, ios_per_random_offset, stride_bytes, sequencer, read_percent: read_percent(r) }
+}
+
+/// `zonemode=strided`, which `zonesize` without a mode means, too.
+pub(super) fn strided(r: &mut Reader<'_>) -> Option<Strided> {
+    let (zone_bytes, skip_bytes) = (size(r, "zonesize"), size(r, "zoneskip"));
+    let mode = r.text("zonemode").map(str::trim);
+    match mode {
+        None if zone_bytes == 0 => None,
+        Some("none") => None,
+        None | Some("strided") if zone_bytes > 0 => Some(Strided { zone_bytes, skip_bytes }),
+        None | Some("strided") => {
+            r.complain("zonemode", Wrong::new("strided access without zonesize", "zonesize=BYTES"));
+            None
+        }
+        Some("zbd") => {
+            let message = "'zonemode=zbd' is not simulated: zoned block devices are not supported";
+            let remark = Diagnostic::new(Severity::Refusal, r.place("zonemode"), message);
+            r.found.push(remark.with_word("zonemode"));
+            None
+        }
+        Some(other) => {
+            let wrong = Wrong::new(format!("'{other}' is not known"), "none, strided, zbd");
+            r.complain("zonemode", wrong);
+            None
+        }
+    }
+}
+
+fn size(r: &mut Reader<'_>, name: &str) -> u64 {
+    r.number(name, 0, 0..=i64::MAX as u64)
 }
 
 fn every(postfix: &str) -> Result<u32, Wrong> {

@@ -49,6 +49,7 @@ pub(crate) fn job(settings: &Settings, context: Context) -> (Job, Vec<Diagnostic
         ios_per_random_offset: access.ios_per_random_offset,
         sequencer: access.sequencer,
         stride_bytes: access.stride_bytes,
+        strided: access::strided(r),
         read_percent: access.read_percent,
         blocks,
         bs_is_seq_rand: r.flag("bs_is_seq_rand", false),
@@ -78,6 +79,7 @@ pub(crate) fn job(settings: &Settings, context: Context) -> (Job, Vec<Diagnostic
     job.verify = verify(r, &job);
     check(r, &job);
     refusals(r, &job);
+    assume_size(r, &mut job);
     (job, reader.found)
 }
 
@@ -133,27 +135,34 @@ fn refusals(r: &mut Reader<'_>, job: &Job) {
         let message = format!("'{name}' is not simulated: {note}");
         r.found.push(Diagnostic::new(severity, setting.place.clone(), message).with_word(name));
     }
-    if r.settings.get("zonemode").is_some_and(|setting| !setting.is_off()) {
-        refuse(r, "zonemode", "'zonemode' is not simulated: zoned and strided access is not supported");
+    if job.strided.is_some() && job.access.random {
+        refuse(
+            r,
+            "zonesize",
+            "'zonesize' is not simulated for random I/O: zones are read and written from one end to the other",
+        );
     }
     if let Some(name) = job.files.names.iter().find(|name| is_no_storage(name)) {
         refuse(r, "filename", format!("'{name}' has no request queue"));
     }
-    unknown_size(r, job);
 }
 
+/// Size of a regular file that no job gives one, bytes.
+const ASSUMED_BYTES: u64 = 1 << 30;
+
 /// A regular file has the size the job gives it; there is no real one to look at.
-fn unknown_size(r: &mut Reader<'_>, job: &Job) {
+fn assume_size(r: &mut Reader<'_>, job: &mut Job) {
     let Files { names, file_bytes, .. } = &job.files;
     let on_device = !names.is_empty() && names.iter().all(|name| is_device(name));
     let sized = matches!(job.extent.size, Some(crate::values::Amount::Bytes(_)));
     if !on_device && !sized && *file_bytes == 0 && job.submission.family != EngineFamily::Unsupported {
         let place = if r.is_set("size") { r.place("size") } else { job.place.clone() };
         let message = format!(
-            "the size of the file of job '{}' is not known: add size= or filesize= in bytes",
+            "the size of the file of job '{}' is not known, and taken for 1 GiB: add size= or filesize=",
             job.name
         );
-        r.found.push(Diagnostic::new(Severity::Refusal, place, message));
+        r.found.push(Diagnostic::new(Severity::Warning, place, message));
+        job.files.file_bytes = ASSUMED_BYTES;
     }
 }
 

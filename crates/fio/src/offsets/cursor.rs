@@ -32,6 +32,8 @@ pub(super) struct Cursor {
     pub(super) last_end: [u64; 3],
     /// Start of the last I/O per direction, from the start of the file, bytes.
     pub(super) last_start: [Option<u64>; 3],
+    /// Done of the zone it is in (`zonemode=strided`), bytes.
+    pub(super) zone_done_bytes: u64,
     map: Option<RandomMap>,
     lfsr: Option<Lfsr>,
     skew: Option<Skew>,
@@ -57,6 +59,7 @@ impl Cursor {
         let mut cursor = Self {
             last_end: [space.offset_bytes; 3],
             last_start: [None; 3],
+            zone_done_bytes: 0,
             map: map.then(|| RandomMap::new(blocks)),
             lfsr: lfsr.transpose()?,
             skew: random
@@ -73,6 +76,7 @@ impl Cursor {
     pub(super) fn restart(&mut self, block_seed: u64) {
         self.last_end = [self.space.offset_bytes; 3];
         self.last_start = [None; 3];
+        self.zone_done_bytes = 0;
         match (&mut self.map, &mut self.lfsr) {
             (Some(map), _) => map.clear(),
             (None, Some(lfsr)) => lfsr.restart(block_seed),

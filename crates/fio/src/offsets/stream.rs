@@ -314,6 +314,13 @@ impl Stream {
         let cursor = &mut self.cursors[file];
         cursor.last_start[i] = Some(offset_bytes);
         cursor.last_end[i] = offset_bytes + length_bytes;
+        if let Some(zones) = self.job.strided {
+            cursor.zone_done_bytes += length_bytes;
+            if cursor.zone_done_bytes >= zones.zone_bytes {
+                cursor.zone_done_bytes = 0;
+                cursor.last_end[i] = cursor.last_end[i].saturating_add(zones.skip_bytes);
+            }
+        }
         self.progress.issued[i] += 1;
         self.progress.issued_bytes[i] += length_bytes;
         self.progress.pass_bytes += length_bytes;

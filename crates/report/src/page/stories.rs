@@ -213,7 +213,7 @@ fn main_causes(rows: &[Row], took_ns: u64) -> String {
 /// Whose line of the timeline a stretch belongs to, if it is somebody else's.
 const fn whose(cause: Cause) -> Option<TaskId> {
     match cause {
-        Cause::Behind(task) | Cause::Idling(task) | Cause::Task(task) => task,
+        Cause::Behind(task) | Cause::Inside(task) | Cause::Idling(task) | Cause::Task(task) => task,
         _ => None,
     }
 }
@@ -222,7 +222,7 @@ const fn whose(cause: Cause) -> Option<TaskId> {
 pub(super) const fn kind(cause: Cause) -> &'static str {
     match cause {
         Cause::Device => "device",
-        Cause::Behind(_) => "behind",
+        Cause::Behind(_) | Cause::Inside(_) => "behind",
         Cause::Idling(_) => "idling",
         Cause::Flush => "flush",
         Cause::Cpu | Cause::Switch | Cause::Sleep => "cpu",

@@ -141,17 +141,20 @@ impl Recorder {
                 self.timeline.split(from, to, spans);
             }
         };
-        let known = request.and_then(|r| Some((r.plugged_ns(), r.issued_ns?, r.done_ns?)));
-        let Some((plugged, issued, done)) = known else {
+        let known = request.and_then(|r| Some((r.plugged_ns(), r.issued_ns?, r.began_ns, r.done_ns?)));
+        let Some((plugged, issued, began, done)) = known else {
             timeline(start, end, &mut spans);
             return spans;
         };
         let within = |at: u64| at.clamp(start, end);
-        let [queued, released, issued, done] = [plugged.0, plugged.1, issued, done].map(within);
+        let [queued, released, issued, began, done] = [plugged.0, plugged.1, issued, began, done].map(within);
         timeline(start, queued, &mut spans);
         push(&mut spans, queued, released, Cause::Plugged);
         timeline(released, issued, &mut spans);
-        push(&mut spans, issued, done, Cause::Device);
+        if began > issued {
+            self.timeline.split_inside(issued, began, &mut spans);
+        }
+        push(&mut spans, began.max(issued), done, Cause::Device);
         timeline(done, end, &mut spans);
         spans
     }
@@ -232,7 +235,7 @@ impl CallTotals {
 /// The task a cause names, if it is of a kind that names one.
 const fn task_in(cause: Cause) -> Option<Option<TaskId>> {
     match cause {
-        Cause::Behind(task) | Cause::Idling(task) | Cause::Task(task) => Some(task),
+        Cause::Behind(task) | Cause::Inside(task) | Cause::Idling(task) | Cause::Task(task) => Some(task),
         _ => None,
     }
 }
@@ -241,6 +244,7 @@ const fn task_in(cause: Cause) -> Option<Option<TaskId>> {
 const fn kind_of(cause: Cause) -> Cause {
     match cause {
         Cause::Behind(_) => Cause::Behind(None),
+        Cause::Inside(_) => Cause::Inside(None),
         Cause::Idling(_) => Cause::Idling(None),
         Cause::Task(_) => Cause::Task(None),
         other => other,

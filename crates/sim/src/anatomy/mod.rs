@@ -41,7 +41,9 @@ pub enum Cause {
     Flush,
     /// The queue gave the device nothing, for none of these reasons: a batch has to drain, say.
     Held,
-    /// The request itself was in the device: queueing and moving inside of it, and the transfer.
+    /// The request was in the device, which worked for this task: it was queued inside.
+    Inside(Option<TaskId>),
+    /// The device served the request: moving, and the transfer.
     Device,
     /// Computing: the system call, copying.
     Cpu,
@@ -73,7 +75,8 @@ impl Cause {
             Cause::Idling(_) => format!("{} idles for {whom}", elevator),
             Cause::Flush => "the device flushes its cache".to_owned(),
             Cause::Held => "held back".to_owned(),
-            Cause::Device => "in the device".to_owned(),
+            Cause::Inside(_) => format!("queued inside the drive, behind {whom}"),
+            Cause::Device => "being served by the device".to_owned(),
             Cause::Cpu => "computing".to_owned(),
             Cause::Switch => "task switch".to_owned(),
             Cause::Batching => "sync batching: waiting for others to join".to_owned(),
@@ -361,7 +364,7 @@ impl Anatomy {
     /// A cause in words, with the name of the task in it.
     pub fn told(&self, cause: Cause, elevator: &str) -> String {
         let task = match cause {
-            Cause::Behind(task) | Cause::Idling(task) | Cause::Task(task) => task,
+            Cause::Behind(task) | Cause::Inside(task) | Cause::Idling(task) | Cause::Task(task) => task,
             _ => None,
         };
         cause.words(self.name(task), elevator)

@@ -29,6 +29,8 @@ pub(crate) struct Critical {
     /// When its task's plug let it go.
     released_ns: u64,
     pub(super) issued_ns: Option<u64>,
+    /// When the device began to serve it.
+    pub(super) began_ns: u64,
     pub(super) done_ns: Option<u64>,
 }
 
@@ -148,6 +150,7 @@ impl Recorder {
             queued_ns: now,
             released_ns: now,
             issued_ns: None,
+            began_ns: now,
             done_ns: None,
         };
         *grown(&mut self.slots, rq.index()) = Some(request);
@@ -185,14 +188,14 @@ impl Recorder {
         }
     }
 
-    /// The device did a request of `task`, which `group` has to answer for.
+    /// The device did a request of `task`, which `group` has to answer for; it waited inside the device until `began_ns`.
     pub(crate) fn completed(
         &mut self,
         rq: RequestId,
         request: &Request,
         task: Option<TaskId>,
         group: Cgroup,
-        now: u64,
+        (began_ns, now): (u64, u64),
     ) {
         if request.op == Op::Flush {
             self.timeline.completed(Cause::Flush, now);
@@ -201,6 +204,7 @@ impl Recorder {
         self.timeline.completed(behind(task), now);
         let Some(slot) = grown(&mut self.slots, rq.index()) else { return };
         slot.done_ns = Some(now);
+        slot.began_ns = began_ns.clamp(slot.issued_ns.unwrap_or(now).min(now), now);
         let known = *slot;
         let spans = self.spans_of(&known);
         let took = now - known.asked_ns;
@@ -230,7 +234,8 @@ impl Recorder {
         push(&mut spans, asked_ns, queued_ns, Cause::Slot);
         push(&mut spans, queued_ns, released_ns, Cause::Plugged);
         self.timeline.split(released_ns, issued, &mut spans);
-        push(&mut spans, issued, done, Cause::Device);
+        self.timeline.split_inside(issued, request.began_ns, &mut spans);
+        push(&mut spans, request.began_ns, done, Cause::Device);
         spans
     }
 

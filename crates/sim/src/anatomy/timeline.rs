@@ -96,6 +96,19 @@ impl Timeline {
         push(spans, at, to, open);
     }
 
+    /// The same for a request that is in the device: what it worked for meanwhile.
+    pub(super) fn split_inside(&self, from: u64, to: u64, spans: &mut Vec<Span>) {
+        let mut behind = Vec::new();
+        self.split(from, to, &mut behind);
+        for span in behind {
+            let whom = match span.cause {
+                Cause::Behind(task) => task,
+                _ => None,
+            };
+            push(spans, span.start_ns, span.end_ns, Cause::Inside(whom));
+        }
+    }
+
     /// Nobody asks for times before `before` any more.
     pub(super) fn forget(&mut self, before: u64) {
         let old = self.spans.partition_point(|span| span.end_ns <= before);

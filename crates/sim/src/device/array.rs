@@ -406,7 +406,7 @@ impl Array {
             }
             Event::Done { tag } => {
                 self.in_device -= 1;
-                done.push(Completion { tag, at_ns: at });
+                done.push(Completion { tag, at_ns: at, began_ns: 0 });
             }
             Event::Timer { since } => {
                 if self.nvram.active > 0 && self.nvram.active_since == since {

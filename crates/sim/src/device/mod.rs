@@ -42,6 +42,8 @@ pub struct Completion {
     pub tag: u32,
     /// When it was done, nanoseconds.
     pub at_ns: u64,
+    /// Before this time it waited inside the device, behind others or for a rate; 0: it never did.
+    pub began_ns: u64,
 }
 
 /// What the block layer may know of a device.

@@ -48,7 +48,7 @@ impl Device for Null {
 
     fn submit(&mut self, command: Command, now: u64) {
         self.busy.set(true, now);
-        self.waiting.push_back(Completion { tag: command.tag, at_ns: now + self.latency_ns });
+        self.waiting.push_back(Completion { tag: command.tag, at_ns: now + self.latency_ns, began_ns: 0 });
     }
 
     fn next_event(&self) -> Option<u64> {

@@ -51,7 +51,11 @@ impl Device for Paced {
         let mut finished = std::mem::take(&mut self.finished);
         let inside = self.inside(now);
         self.inner.advance(inside, &mut finished);
-        done.extend(finished.drain(..).map(|c| Completion { at_ns: self.outside(c.at_ns), ..c }));
+        done.extend(finished.drain(..).map(|c| Completion {
+            at_ns: self.outside(c.at_ns),
+            began_ns: self.outside(c.began_ns),
+            ..c
+        }));
         self.finished = finished;
     }
 

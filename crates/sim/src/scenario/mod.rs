@@ -78,7 +78,7 @@ pub struct Case {
     /// A device of its own, instead of the scenario's.
     pub device: Option<DeviceSpec>,
     /// A seed of its own, instead of the scenario's; it then decides also what fio repeats from run to run
-    /// ([`crate::scenario::run`]).
+    /// (docs/cli.md, "How sure it is").
     pub seed: Option<u64>,
     /// Options of the global sections, as written.
     pub global_options: Vec<(String, String)>,

@@ -38,7 +38,8 @@ pub(super) struct Cloud {
     queues: [VecDeque<Waiting>; 2],
     /// The queue that was let through last.
     last: usize,
-    done: Events<u32>,
+    /// Tags, and when they were let through.
+    done: Events<(u32, u64)>,
     in_device: u32,
     busy: BusyClock,
     /// Somebody waits for tokens.
@@ -99,7 +100,7 @@ impl Cloud {
             if let Some(credits) = &mut self.spec.credits {
                 credits.take(waiting.cost.operations, at);
             }
-            self.done.push(at + waiting.latency_ns, waiting.tag);
+            self.done.push(at + waiting.latency_ns, (waiting.tag, at));
             self.last = queue;
             from = at;
             self.limited.set(self.queues.iter().any(|queue| !queue.is_empty()), at);
@@ -128,7 +129,7 @@ impl Device for Cloud {
                 self.grant(now, now);
             }
             // Not throttled.
-            Op::Flush | Op::Discard => self.done.push(now + latency_ns, command.tag),
+            Op::Flush | Op::Discard => self.done.push(now + latency_ns, (command.tag, now)),
         }
     }
 
@@ -139,10 +140,10 @@ impl Device for Cloud {
 
     fn advance(&mut self, now: u64, done: &mut Vec<Completion>) {
         self.grant(0, now);
-        while let Some((at_ns, tag)) = self.done.pop_until(now) {
+        while let Some((at_ns, (tag, began_ns))) = self.done.pop_until(now) {
             self.in_device -= 1;
             self.busy.set(self.in_device > 0, at_ns);
-            done.push(Completion { tag, at_ns });
+            done.push(Completion { tag, at_ns, began_ns });
         }
         self.busy.set(self.in_device > 0, now);
     }

@@ -105,6 +105,8 @@ pub(super) struct Disk {
     in_device: u32,
     number: u64,
     last_command_at: u64,
+    /// When a command was last done.
+    last_done_at: u64,
 
     // Electronics: one command at a time, then the link.
     electronics_free_at: u64,
@@ -152,6 +154,7 @@ impl Disk {
             in_device: 0,
             number: 0,
             last_command_at: 0,
+            last_done_at: 0,
             electronics_free_at: 0,
             link_free_at: 0,
             phase: Phase::Idle,
@@ -628,7 +631,9 @@ impl Device for Disk {
             while let Some((at_ns, tag)) = self.done.pop_until(until) {
                 self.in_device -= 1;
                 self.busy.set(self.is_busy(), at_ns);
-                done.push(Completion { tag, at_ns });
+                // One arm serves one at a time: this one since it was done with the one before.
+                done.push(Completion { tag, at_ns, began_ns: self.last_done_at });
+                self.last_done_at = at_ns;
             }
             let Some(at) = step else { break };
             self.mechanical_step(at);

@@ -511,7 +511,7 @@ impl Drive {
     fn start_next(&mut self, now: u64) {
         if let Some(command) = self.queue.pop_front() {
             let at_ns = self.serve(&command, now);
-            self.current = Some(Completion { tag: command.tag, at_ns });
+            self.current = Some(Completion { tag: command.tag, at_ns, began_ns: now });
         }
     }
 }

@@ -41,6 +41,8 @@ struct Die {
 struct Read {
     tag: u32,
     pieces_left: u32,
+    /// When the first die began with it.
+    began_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +52,7 @@ enum Event {
     /// A page has left the write buffer.
     Programmed { bytes: u32 },
     /// A command is done.
-    Done { tag: u32 },
+    Done { tag: u32, began_ns: u64 },
 }
 
 /// A flash drive.
@@ -107,34 +109,35 @@ impl Flash {
         let read = match self.free_reads.pop() {
             Some(read) => read,
             None => {
-                self.reads.push(Read { tag: 0, pieces_left: 0 });
+                self.reads.push(Read { tag: 0, pieces_left: 0, began_ns: 0 });
                 (self.reads.len() - 1) as u32
             }
         };
-        let mut pieces = 0;
+        let (mut pieces, mut began_ns) = (0, u64::MAX);
         let mut at = start;
         while at < end {
             let page = at / self.spec.page_bytes;
             let piece_end = ((page + 1) * self.spec.page_bytes).min(end);
             let more_4k = (piece_end - at).div_ceil(4096) - 1;
             let size_ns = more_4k * self.spec.read_per_4k_ns;
-            let sensed = self.sense_page(page, now + self.spec.read_delay_ns, size_ns);
+            let (began, sensed) = self.sense_page(page, now + self.spec.read_delay_ns, size_ns);
+            began_ns = began_ns.min(began);
             let arrives = sensed + self.spec.channel.ns(piece_end - at);
             // A piece is at most a page, and pages are at most a MiB.
             self.events.push(arrives, Event::Sensed { read, bytes: (piece_end - at) as u32 });
             pieces += 1;
             at = piece_end;
         }
-        self.reads[read as usize] = Read { tag: command.tag, pieces_left: pieces };
+        self.reads[read as usize] = Read { tag: command.tag, pieces_left: pieces, began_ns };
     }
 
-    /// When the page is in its die's register, for a read that reaches the die at `from` and takes `size_ns` beyond the
+    /// When its die begins with the page, and when it is in its register, for a read that reaches the die at `from` and takes `size_ns` beyond the
     /// first 4 KiB.
-    fn sense_page(&mut self, page: u64, from: u64, size_ns: u64) -> u64 {
+    fn sense_page(&mut self, page: u64, from: u64, size_ns: u64) -> (u64, u64) {
         let suspend = self.spec.suspend_ns;
         let die = &mut self.dies[(page % u64::from(self.spec.dies)) as usize];
         if die.page == page + 1 {
-            return from.max(die.page_at);
+            return (from, from.max(die.page_at));
         }
         let sense_ns = self.sense.sample(&mut self.rng) + size_ns;
         let start = match suspend {
@@ -145,7 +148,7 @@ impl Flash {
         let sensed = start + sense_ns;
         let free_at = if suspend.is_some() && die.free_at > start { die.free_at + sense_ns } else { sensed };
         *die = Die { free_at, read_free_at: sensed, page: page + 1, page_at: sensed, ..*die };
-        sensed
+        (start, sensed)
     }
 
     fn piece_sensed(&mut self, read: u32, bytes: u32, now: u64) {
@@ -153,7 +156,8 @@ impl Flash {
         let state = &mut self.reads[read as usize];
         state.pieces_left -= 1;
         if state.pieces_left == 0 {
-            self.link_out.push_back(Completion { tag: state.tag, at_ns: self.link_out_free_at });
+            let (tag, began_ns) = (state.tag, state.began_ns);
+            self.link_out.push_back(Completion { tag, at_ns: self.link_out_free_at, began_ns });
             self.free_reads.push(read);
         }
     }
@@ -176,6 +180,8 @@ impl Flash {
     fn accept_write(&mut self, command: Command, now: u64) {
         let (start, end) = bytes(&command);
         let length = end - start;
+        // One that found the buffer full begins when there is room.
+        let began_ns = now;
         let sequential = self.write_streams.follows(start, end);
         let now = match sequential && self.spec.write_seq_ns > 0 {
             true => {
@@ -202,7 +208,7 @@ impl Flash {
             arrived
         };
         let late_ns = self.spec.write_tail.ns(&mut self.rng);
-        self.events.push(done + late_ns, Event::Done { tag: command.tag });
+        self.events.push(done + late_ns, Event::Done { tag: command.tag, began_ns });
     }
 
     /// Program what does not fill a page: the page's rest is lost.
@@ -263,7 +269,7 @@ impl Flash {
             self.program_rest(now);
             now.max(self.programmed_at) + self.spec.flush_ns
         };
-        self.events.push(done, Event::Done { tag: command.tag });
+        self.events.push(done, Event::Done { tag: command.tag, began_ns: 0 });
     }
 
     fn is_busy(&self) -> bool {
@@ -303,7 +309,8 @@ impl Device for Flash {
             Op::Write => self.submit_write(command, now),
             Op::Flush => self.submit_flush(command, now),
             Op::Discard => {
-                self.events.push(now + self.spec.read_delay_ns, Event::Done { tag: command.tag });
+                self.events
+                    .push(now + self.spec.read_delay_ns, Event::Done { tag: command.tag, began_ns: 0 });
             }
         }
     }
@@ -332,7 +339,7 @@ impl Device for Flash {
                     self.programmed(bytes, at_ns);
                     self.busy.set(self.is_busy(), at_ns);
                 }
-                Event::Done { tag } => self.complete(Completion { tag, at_ns }, done),
+                Event::Done { tag, began_ns } => self.complete(Completion { tag, at_ns, began_ns }, done),
             }
         }
         self.busy.set(self.is_busy(), now);
