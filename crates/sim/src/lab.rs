@@ -222,6 +222,7 @@ pub fn run_with(
         duration_ns,
         device_busy_ns,
         outcome,
+        found: simulation.with_machine(|m| m.block.found(m.now())),
         explanation: simulation.with_machine(crate::engine::Machine::take_anatomy),
     })
 }
