@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use fairlift_core::elevator::Finding;
 use fairlift_sim::anatomy::{Anatomy, CallPart, Calls, Cause, RequestStory, Share, TaskId, TaskTimes, Whom};
 use fairlift_sim::group::GroupResult;
 use fairlift_sim::result::RunResult;
@@ -23,6 +24,7 @@ pub fn explanation(run: &RunResult, style: Style) -> String {
     let teller = Teller { anatomy, elevator: run.scheduler.split(['@', ':']).next().unwrap_or_default() };
     let mut blocks: Vec<String> = anatomy.calls.iter().map(|calls| teller.calls(calls, style)).collect();
     blocks.push(teller.device(style));
+    blocks.push(found(&run.found, style));
     blocks.push(teller.requests(style));
     blocks.push(teller.groups(&run.groups, style));
     blocks.push(teller.tasks(style));
@@ -33,6 +35,24 @@ pub fn explanation(run: &RunResult, style: Style) -> String {
         style.bold(&format!("Why, under {} on {}", run.scheduler, run.device)),
         blocks.join("\n")
     )
+}
+
+/// What the elevator had found out about the device by the end.
+fn found(found: &[Finding], style: Style) -> String {
+    if found.is_empty() {
+        return String::new();
+    }
+    let mut grid = Grid::default();
+    grid.row(vec![word(style.bold("the scheduler found out").as_str()), word(""), word("")]);
+    for Finding { what, sectors, value, unit } in found {
+        let size = match sectors {
+            0 => String::new(),
+            sectors => format!(" of {}", bytes(u64::from(*sectors) * 512)),
+        };
+        let value = short(*value as f64 / unit.scale() as f64);
+        grid.row(vec![word(format!("  {what}{size}")), number(value), word(unit.label())]);
+    }
+    grid.render(style, 0)
 }
 
 /// Milliseconds.

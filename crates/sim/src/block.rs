@@ -5,7 +5,7 @@ mod waiters;
 use std::collections::VecDeque;
 
 use fairlift_core::collections::Id;
-use fairlift_core::elevator::AnyElevator;
+use fairlift_core::elevator::{AnyElevator, Finding};
 use fairlift_core::group::limit::{Direction, Rates};
 use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::RequestState;
@@ -313,6 +313,13 @@ impl BlockLayer {
     /// The request queue.
     pub fn queue(&mut self) -> &mut RequestQueue {
         &mut self.queue
+    }
+
+    /// What the elevator has found out about the device by now.
+    pub fn found(&self, now: u64) -> Vec<Finding> {
+        let mut found = Vec::new();
+        self.queue.found(now, &mut |finding| found.push(finding));
+        found
     }
 
     /// What was counted so far.

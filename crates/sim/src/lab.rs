@@ -246,6 +246,7 @@ pub fn run_with(
         device_busy_ns,
         device_limited_ns,
         outcome,
+        found: simulation.with_machine(|m| m.block.found(m.now())),
         explanation: simulation.with_machine(crate::engine::Machine::take_anatomy),
     })
 }

@@ -1,5 +1,7 @@
 //! What a run found out.
 
+use fairlift_core::elevator::Finding;
+
 use crate::anatomy::Anatomy;
 use crate::block::BlockStats;
 use crate::engine::Outcome;
@@ -191,6 +193,8 @@ pub struct RunResult {
     pub device_limited_ns: u64,
     /// How it ended.
     pub outcome: Outcome,
+    /// What the elevator had found out about the device by the end.
+    pub found: Vec<Finding>,
     /// Why things took as long as they did, if that was asked for.
     pub explanation: Option<Anatomy>,
 }

@@ -25,7 +25,7 @@ pub(crate) mod think;
 
 pub use any::AnyElevator;
 #[cfg(feature = "lab")]
-pub use fair::{Fair, Found};
+pub use fair::Fair;
 #[cfg(feature = "lab")]
 pub use mq_deadline::ClassCounts;
 pub use per_group::{PerGroup, Policy};
@@ -35,7 +35,7 @@ use crate::era;
 use crate::group::{GroupId, Groups, Rounds};
 use crate::queue::DispatchList;
 use crate::request::{Bio, RequestId, Requests};
-use crate::tunable::{SetError, Tunable};
+use crate::tunable::{SetError, Tunable, Unit};
 
 /// What [`Elevator::dispatch`] (and the queue above it) answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,6 +102,19 @@ impl DeviceState {
     pub const fn in_flight_total(&self) -> u32 {
         self.in_flight[0] + self.in_flight[1]
     }
+}
+
+/// Something that an elevator has found out ([`Elevator::found`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// What it is, in a few words.
+    pub what: &'static str,
+    /// Of requests of so many sectors, up to the double; 0: of all.
+    pub sectors: u32,
+    /// The value, as a tunable of this unit is stored.
+    pub value: u64,
+    /// Its unit.
+    pub unit: Unit,
 }
 
 /// What an elevator is given with every call.
@@ -277,6 +290,9 @@ pub trait Elevator: Send {
     fn idling_for(&self) -> Option<ContextId> {
         None
     }
+
+    /// What it has found out about `device` by the time `now`, nanoseconds, and goes by. For reports; decides nothing.
+    fn found(&self, _device: &DeviceState, _now: u64, _tell: &mut dyn FnMut(Finding)) {}
 
     /// The tunables, in the order to show them.
     fn tunables(&self) -> &'static [Tunable];

@@ -6,7 +6,9 @@ mod merging_host;
 use super::DispatchList;
 use crate::collections::{Id, List, ListLinks, Table};
 use crate::context::{ContextId, Contexts, ContextsMut, IoPrio};
-use crate::elevator::{AnyElevator, DeviceState, Dispatch, Elevator, Env, Grouping, Growth, MayQueue};
+use crate::elevator::{
+    AnyElevator, DeviceState, Dispatch, Elevator, Env, Finding, Grouping, Growth, MayQueue,
+};
 use crate::group::{GroupError, GroupId, Groups, Places, Rounds, Turns, WaitToken, Waits};
 use crate::request::{Bio, Op, Request, RequestId, RequestState, Requests, Standing, Status};
 
@@ -154,6 +156,11 @@ impl ElevatorQueue {
     /// The elevator, to set its tunables ([`crate::elevator::set`]).
     pub fn elevator_mut(&mut self) -> &mut dyn Elevator {
         &mut *self.elevator
+    }
+
+    /// What the elevator has found out about the device by the time `now`, nanoseconds.
+    pub fn found(&self, now: u64, tell: &mut dyn FnMut(Finding)) {
+        self.elevator.found(&self.device, now, tell);
     }
 
     /// Requests in the device, `[async, sync]`.

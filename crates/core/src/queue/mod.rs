@@ -50,7 +50,7 @@ use alloc::vec::Vec;
 
 use crate::collections::Id;
 use crate::context::{ContextId, Contexts, ContextsMut, IoPrio};
-use crate::elevator::{self, AnyElevator, Dispatch, Elevator, MayQueue};
+use crate::elevator::{self, AnyElevator, Dispatch, Elevator, Finding, MayQueue};
 use crate::group::limit::Limiter;
 use crate::group::{GroupError, GroupId, Groups, Places, WaitToken};
 use crate::request::{Bio, Flags, Op, QueueData, Request, RequestId, RequestState, Requests, Status};
@@ -268,6 +268,11 @@ impl RequestQueue {
     /// The elevator, to set its tunables ([`crate::elevator::set`]).
     pub fn elevator_mut(&mut self) -> &mut dyn Elevator {
         self.lower.elevator_mut()
+    }
+
+    /// What the elevator has found out about the device by the time `now`, nanoseconds.
+    pub fn found(&self, now: u64, tell: &mut dyn FnMut(Finding)) {
+        self.lower.found(now, tell);
     }
 
     /// Requests in the device, `[async, sync]`.

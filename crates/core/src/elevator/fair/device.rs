@@ -8,12 +8,10 @@
 //!   command's latency with others' gains as much as it overlaps. The depth grows while each place is worth 3/4 of a request
 //!   alone, and shrinks below 11/20; in between it stays, and a depth that did not pay is not tried again for ten seconds. It
 //!   binds only while two flows want the device.
-//! * **Saving.** What a request takes alone when a stream comes back after others, less what one takes that goes on; or a jump of
-//!   another flow, less a stream's request of no smaller size; the larger of the two, if it is more than chance. So much a turn of
-//!   a stream saves each time it is not interrupted, and may be spent on waiting for its next request. Before it is measured: a
-//!   seek where the device says it has any, else nothing. A device that gains from more than [`SERIAL`] at a time has no turns.
+//! * **Saving.** See [`super::returns`]. A device that gains from more than [`SERIAL`] at a time has no turns.
 
 use super::flow::FlowId;
+use super::returns::{Returns, Step, TURN_SAVINGS};
 use crate::elevator::DeviceState;
 use crate::request::{Request, RequestId};
 use crate::{MS, SECOND};
@@ -30,7 +28,7 @@ pub(super) enum Place {
 }
 
 /// Powers of two of 512 bytes up to 1 MiB and more.
-const SIZES: usize = 12;
+pub(super) const SIZES: usize = 12;
 /// Places, for reads and for writes.
 const ROWS: usize = 6;
 /// What a request takes alone is measured again after this long.
@@ -50,10 +48,6 @@ const RETRY_NS: u64 = 10 * SECOND;
 /// A device that gains from so many at a time, or fewer, serves one after the other.
 const SERIAL: u32 = 3;
 const DEPTH_MAX: u32 = 1024;
-/// What a jump is taken to cost where seeks cost time, before it is known.
-const SEEK_NS: u64 = 5 * MS;
-/// A turn lasts so many times what it saves: then a twelfth of the time goes into jumps.
-const TURN_SAVINGS: u64 = 12;
 
 #[derive(Clone, Copy, Debug)]
 struct Cell {
@@ -68,11 +62,6 @@ impl Cell {
         self.alone_ns = if self.alone_ns == 0 { took_ns } else { (7 * self.alone_ns + took_ns) / 8 };
         self.at_ns = now;
     }
-}
-
-/// How much longer one takes than the other, if that is `least[0] / least[1]` times as long at least: below it may be chance.
-fn excess(one_ns: u64, other_ns: u64, least: [u64; 2]) -> u64 {
-    if one_ns * least[1] < other_ns * least[0] { 0 } else { one_ns - other_ns }
 }
 
 /// Work done while the device was full.
@@ -100,9 +89,7 @@ pub(super) struct Model {
     pub(super) longest_ns: u64,
     /// When it was done with something last.
     last_done_ns: u64,
-    /// The size of the last jump of a reader that was alone.
-    jump_size: usize,
-    saving_ns: Option<u64>,
+    returns: Returns,
     // Sharing.
     last_flow: Option<FlowId>,
     shared_until_ns: u64,
@@ -124,8 +111,7 @@ impl Model {
         ceiling: (u32::MAX, 0),
         longest_ns: 0,
         last_done_ns: 0,
-        jump_size: 0,
-        saving_ns: None,
+        returns: Returns::NEW,
         last_flow: None,
         shared_until_ns: 0,
         sampling: false,
@@ -157,20 +143,34 @@ impl Model {
         self.last_done_ns
     }
 
-    /// What a request of a stream saves when it is not interrupted, nanoseconds.
+    /// What a stream saves each time it is not interrupted, nanoseconds.
     #[inline]
     pub(super) fn saving_ns(&self, device: &DeviceState) -> u64 {
-        match self.saving_ns {
-            _ if !self.is_serial() => 0,
-            Some(saving_ns) => saving_ns,
-            None if device.rotational => SEEK_NS,
-            None => 0,
-        }
+        if self.is_serial() { self.returns.saving_ns(device.rotational) } else { 0 }
     }
 
     /// How long a stream's turn is, nanoseconds; 0 where turns do not pay.
     pub(super) fn turn_ns(&self, device: &DeviceState, most_ns: u64) -> u64 {
         (TURN_SAVINGS * self.saving_ns(device)).min(most_ns)
+    }
+
+    /// What requests take alone, of which that is known: what they are, their sectors, nanoseconds.
+    pub(super) fn alone(&self) -> impl Iterator<Item = (&'static str, u32, u64)> + '_ {
+        const WHAT: [&str; ROWS] = [
+            "alone: a stream's read that goes on",
+            "alone: a stream's read after others",
+            "alone: a read elsewhere",
+            "alone: a stream's write that goes on",
+            "alone: a stream's write after others",
+            "alone: a write elsewhere",
+        ];
+        self.cells
+            .iter()
+            .zip(WHAT)
+            .flat_map(|(cells, what)| {
+                cells.iter().enumerate().map(move |(size, cell)| (what, 1 << size, cell.alone_ns))
+            })
+            .filter(|(_, _, alone_ns)| *alone_ns > 0)
     }
 
     // ---- what it learns ----
@@ -199,7 +199,7 @@ impl Model {
     }
 
     /// `rq` is done. Answers with what it cost: the time since the last one was done, if it was there by then.
-    pub(super) fn done(&mut self, rq: RequestId, request: &Request, kind: Kind, now: u64) -> u64 {
+    pub(super) fn done(&mut self, rq: RequestId, request: &Request, kind: Kind, step: Step, now: u64) -> u64 {
         let cost_ns = now.saturating_sub(request.issued_ns.max(self.last_done_ns));
         self.last_done_ns = now;
         self.longest_ns = cost_ns.max(self.longest_ns - self.longest_ns / 64);
@@ -207,11 +207,10 @@ impl Model {
         if self.alone == Some(rq) {
             (self.alone, self.sampling) = (None, false);
             self.cells[row][size].learn(now.saturating_sub(request.issued_ns), now);
-            if row == Place::Jumps as usize {
-                self.jump_size = size;
-            }
-            self.saving_ns = self.measured_saving_ns();
             self.sample_ns = now.saturating_add(SAMPLE_EVERY_NS);
+        }
+        if kind.0 < 2 && self.is_serial() {
+            self.returns.done(step, size, cost_ns);
         }
         if self.held >= self.depth {
             self.weigh(self.cells[row][size], cost_ns, now);
@@ -222,21 +221,6 @@ impl Model {
     /// `rq` is not measured: it did not go to the device, or came back undone.
     pub(super) fn forget(&mut self, rq: RequestId) {
         self.alone = self.alone.filter(|alone| *alone != rq);
-    }
-
-    /// What reads show of it; `None` as long as none that continues was seen alone, or none that does not.
-    fn measured_saving_ns(&self) -> Option<u64> {
-        let [continues, returns, jumps] = [0, 1, 2].map(|row| &self.cells[row]);
-        // A stream that comes back beside one that goes on: by the requests of a size that were measured last.
-        let both = (0..SIZES).filter(|size| continues[*size].alone_ns > 0 && returns[*size].alone_ns > 0);
-        let back_ns = both
-            .max_by_key(|size| returns[*size].at_ns)
-            .map(|size| excess(returns[size].alone_ns, continues[size].alone_ns, [3, 2]));
-        // A jump of another flow beside a stream's request that is no smaller: what is found is not more than the jump.
-        let jump_ns = jumps[self.jump_size].alone_ns;
-        let larger = continues[self.jump_size..].iter().find(|cell| cell.alone_ns > 0 && jump_ns > 0);
-        let jump_ns = larger.map(|cell| excess(jump_ns, cell.alone_ns, [3, 1]));
-        back_ns.max(jump_ns)
     }
 
     /// A request was done while the device was full.

@@ -8,7 +8,7 @@ use crate::collections::{Id, SortedFifo, SortedFifoLinks};
 use crate::context::{ContextId, Contexts, IoPrio};
 use crate::elevator::think::ThinkTime;
 use crate::group::GroupId;
-use crate::request::{Request, RequestId};
+use crate::request::{Flags, Request, RequestId};
 use crate::{MS, SECOND};
 
 crate::collections::define_id! {
@@ -20,7 +20,7 @@ crate::collections::define_id! {
 const FIFO_NS: [u64; 2] = [SECOND, SECOND / 4];
 const FIFO_EVERY: u32 = 8;
 /// A request that begins no further than this behind the flow's last one continues it, sectors (64 KiB): read-ahead leaves holes.
-const NEAR: u64 = 128;
+pub(super) const NEAR: u64 = 128;
 /// Jumps among the last eight requests from which a flow is no stream.
 const JUMPS: u32 = 3;
 /// What a request is taken to cost before any of the flow is done.
@@ -38,6 +38,8 @@ pub(super) struct Flow {
     /// Writes in `requests` that somebody waits for.
     pub(super) urgent: u32,
     pub(super) in_device: u32,
+    /// In its round with nothing queued ([`super::dues`]).
+    pub(super) kept: bool,
     // Where it is.
     /// End of the last request that was queued, and of the last that was sent.
     last_end: u64,
@@ -62,6 +64,7 @@ impl Flow {
         requests: SortedFifo::new(),
         urgent: 0,
         in_device: 0,
+        kept: false,
         last_end: 0,
         head: 0,
         served_since_oldest: 0,
@@ -113,6 +116,14 @@ impl Flow {
         self.requests.insert(links, rq, request.sector, now.saturating_add(FIFO_NS[usize::from(self.sync)]));
     }
 
+    /// `request`, which is queued, grew at its end: what comes next continues it there.
+    #[inline]
+    pub(super) fn grew(&mut self, request: &Request) {
+        if request.sector < self.last_end {
+            self.last_end = self.last_end.max(request.end());
+        }
+    }
+
     pub(super) fn remove(
         &mut self,
         links: &mut SortedFifoLinks<RequestId>,
@@ -148,10 +159,12 @@ impl Flow {
     }
 }
 
-/// A write that somebody waits for: a program that fsyncs, or the journal for it.
+/// A write that makes something durable: of a program that fsyncs, or the journal's. Somebody waits for it, who sends no other before it
+/// is done. (A program that writes past the page cache says that it goes on, as a reader does.)
 #[inline]
 pub(super) fn is_urgent(request: &Request) -> bool {
-    request.is_write() && request.is_sync()
+    let durable = Flags::NOIDLE.or(Flags::META).or(Flags::PREFLUSH).or(Flags::FUA);
+    request.is_write() && request.is_sync() && request.flags.intersects(durable)
 }
 
 /// Which flow slots there are: one for each context, then for each group an async one and one for strangers.

@@ -7,24 +7,24 @@
 //! The decision, from the top:
 //! 1. while a device that serves one after the other flushes its cache, nothing goes out: it would only queue behind it;
 //! 2. the group: that of the turn that goes on, else the tree's;
-//! 3. in it a flow with a write that somebody waits for, if it is not ahead of the others by more than [`LAG_TURNS`];
-//! 4. the stream whose turn it is, or a wait for its next request, where that saves more than it costs;
-//! 5. the flow with the earliest deadline that is not ahead of its due ([`round`]).
+//! 3. in it a flow with a write that makes something durable, if it is not ahead of the others by more than [`LAG_TURNS`];
+//! 4. the stream whose turn it is, or a wait for its next request, where that saves more than it costs ([`returns`]);
+//! 5. the flow with the earliest deadline that is not ahead of its due ([`round`]), or a short wait for it ([`dues`]).
 //!
 //! Whoever is chosen sends only while the device holds fewer requests than it gains from; a flow that has none there may go
 //! beyond that, up to twice as many: so nobody waits behind another one's queue.
 
 mod device;
+mod dues;
 mod flow;
 mod groups;
 mod report;
 mod requests;
+mod returns;
 mod round;
 #[cfg(test)]
 mod tests;
 mod turns;
-
-pub use report::Found;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -32,7 +32,8 @@ use alloc::vec::Vec;
 use crate::collections::{Id, ListLinks, SortedFifoLinks, TreeLinks};
 use crate::context::ContextId;
 use crate::elevator::{
-    AnyElevator, Config, Descriptor, Dispatch, Elevator, Env, Grouping, Growth, first_occupied,
+    AnyElevator, Config, Descriptor, DeviceState, Dispatch, Elevator, Env, Finding, Grouping, Growth,
+    first_occupied,
 };
 use crate::group::GroupId;
 use crate::request::{Bio, Flags, RequestId, RequestState, Status};
@@ -40,6 +41,7 @@ use crate::tunable::{Tunable, Unit};
 use device::{Kind, Model};
 use flow::{Arrival, Flow, FlowId, Slots};
 use groups::{GroupState, Shift};
+use returns::Step;
 use round::{Place, RoundLinks, Virtual};
 use turns::FlushBill;
 
@@ -92,6 +94,7 @@ struct Held {
     /// Not sent yet?
     queued: bool,
     kind: Kind,
+    step: Step,
     /// What its flow was charged when it went.
     charged_ns: u64,
 }
@@ -116,8 +119,12 @@ pub struct Fair {
     flush: FlushBill,
     queued: u32,
     in_device: u32,
-    /// Who sent last, and where that ended.
-    last_sent: Option<(FlowId, u64)>,
+    /// Flows in a round with nothing queued.
+    kept: u32,
+    /// Who is waited for though it has nothing queued, since when.
+    waits: Option<(FlowId, u64)>,
+    /// Who sent last, where that ended, and how many of its requests went before it without another flow's between.
+    last_sent: Option<(FlowId, u64, Step)>,
 
     // Everything of one kind in one array, and the links of each kind of list and tree.
     flows: Vec<Flow>,
@@ -152,7 +159,7 @@ impl Fair {
             flows[slots.async_of(group).index()] = Flow::shared(group, false);
             flows[slots.strangers_of(group).index()] = Flow::shared(group, true);
         }
-        let held = Held { flow: FlowId::constant(0), queued: false, kind: (0, 0), charged_ns: 0 };
+        let held = Held { flow: FlowId::constant(0), queued: false, kind: (0, 0), step: 0, charged_ns: 0 };
         Fair {
             settings: Settings { turn_max_ns: TURN_MAX.stored_default(), depth: DEPTH.stored_default() },
             slots,
@@ -164,6 +171,8 @@ impl Fair {
             waiting_for: None,
             queued: 0,
             in_device: 0,
+            kept: 0,
+            waits: None,
             last_sent: None,
             places: alloc::vec![Place::NEW; flows.len()],
             rounds: TreeLinks::new(flows.len()),
@@ -181,6 +190,7 @@ impl Fair {
 
     fn decide(&mut self, env: &mut Env<'_>) -> Decision {
         self.waiting_for = None;
+        self.bill_wait(env.now);
         let in_device = self.in_device.max(env.device.in_flight_total());
         let flushing = self.bill_flush(env);
         if flushing && self.model.is_serial() || self.model.is_kept(in_device) {
@@ -204,9 +214,9 @@ impl Fair {
             }
             self.end_turn();
         }
-        let Some(flow) = self.groups[group.index()].round.first(&mut self.rounds, &mut self.places) else {
-            debug_assert!(false, "a group with requests has a flow with requests");
-            return Decision::Rest;
+        let flow = match self.next_flow(env, group) {
+            Ok(flow) => flow,
+            Err(decision) => return decision,
         };
         if self.begins_turn(env, flow) {
             (self.turn, self.turn_start) = (Some(flow), self.places[flow.index()].start);
@@ -261,6 +271,7 @@ impl Elevator for Fair {
             if self.turn == Some(id) {
                 self.end_turn();
             }
+            self.leave_round(id);
             self.flows[id.index()].renew(request.payer, env.contexts[request.context].epoch);
             self.places[id.index()].start = 0;
         }
@@ -306,7 +317,7 @@ impl Elevator for Fair {
         self.end_turn();
         let groups = &self.groups;
         let group = first_occupied(&mut self.drained, groups.len(), |group| groups[group].queued == 0)?;
-        let flow = self.groups[group].round.first(&mut self.rounds, &mut self.places)?;
+        let flow = self.drained_flow(GroupId::from_index(group))?;
         self.take(env, flow)
     }
 
@@ -325,7 +336,7 @@ impl Elevator for Fair {
             return self.taken_aside(env, rq);
         }
         self.in_device -= 1;
-        let cost_ns = self.model.done(rq, request, held.kind, env.now);
+        let cost_ns = self.model.done(rq, request, held.kind, held.step, env.now);
         let flow = &mut self.flows[held.flow.index()];
         flow.in_device -= 1;
         flow.last_done_ns = env.now;
@@ -358,9 +369,13 @@ impl Elevator for Fair {
 
     fn grew(&mut self, env: &mut Env<'_>, rq: RequestId, growth: Growth) {
         let held = &self.held[rq.index()];
-        if growth == Growth::Front && held.queued {
-            let flow = &mut self.flows[held.flow.index()];
-            flow.requests.resort(&mut self.links, rq, env.requests[rq].sector);
+        if !held.queued {
+            return;
+        }
+        let flow = &mut self.flows[held.flow.index()];
+        match growth {
+            Growth::Front => flow.requests.resort(&mut self.links, rq, env.requests[rq].sector),
+            Growth::Back => flow.grew(&env.requests[rq]),
         }
     }
 
@@ -407,6 +422,10 @@ impl Elevator for Fair {
 
     fn idling_for(&self) -> Option<ContextId> {
         self.waiting_for
+    }
+
+    fn found(&self, device: &DeviceState, now: u64, tell: &mut dyn FnMut(Finding)) {
+        self.report(device, now, tell);
     }
 
     fn tunables(&self) -> &'static [Tunable] {

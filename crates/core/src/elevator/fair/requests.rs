@@ -1,5 +1,6 @@
 //! Requests come, grow, go, and come back undone.
 
+use super::flow::NEAR;
 use super::flow::{self, FlowId};
 use super::{Fair, LAG_REQUESTS, MERGED_MAX, Model, device};
 use crate::collections::Id;
@@ -9,10 +10,11 @@ use crate::request::RequestId;
 impl Fair {
     pub(super) fn join_round(&mut self, env: &Env<'_>, flow: FlowId) {
         let ioprio = self.slots.ioprio(env.contexts, flow);
-        let state = &self.flows[flow.index()];
+        self.keep(flow, false);
         if self.places[flow.index()].busy {
             return;
         }
+        let state = &self.flows[flow.index()];
         let turn_ns = self.turn_ns(env);
         let cost_ns = state.cost_ns;
         self.places[flow.index()].quantum_ns =
@@ -27,6 +29,7 @@ impl Fair {
     }
 
     pub(super) fn leave_round(&mut self, flow: FlowId) {
+        self.keep(flow, false);
         let round = &mut self.groups[self.flows[flow.index()].group.index()].round;
         round.leave(&mut self.rounds, &mut self.places, flow);
     }
@@ -52,7 +55,10 @@ impl Fair {
         group.queued -= 1;
         self.queued -= 1;
         if !self.flows[id.index()].has_requests() && self.turn != Some(id) {
-            self.leave_round(id);
+            match self.keeps_place(env, id) {
+                true => self.keep(id, true),
+                false => self.leave_round(id),
+            }
         }
         id
     }
@@ -77,10 +83,12 @@ impl Fair {
         let (group, cost_ns, stream) = (flow.group, flow.cost_ns, flow.is_stream());
         let rq = flow.next(&self.links, env.now)?;
         let request = &env.requests[rq];
-        let place = match self.last_sent {
-            Some((last, end)) if last == id && request.sector.abs_diff(end) < 256 => device::Place::Continues,
-            _ if stream => device::Place::Returns,
-            _ => device::Place::Jumps,
+        let (place, step) = match self.last_sent {
+            Some((last, end, step)) if last == id && request.sector.abs_diff(end) < NEAR => {
+                (device::Place::Continues, step.saturating_add(1))
+            }
+            _ if stream => (device::Place::Returns, 0),
+            _ => (device::Place::Jumps, 0),
         };
         // Before it leaves the round, of whose average its start is a part.
         let round = &mut self.groups[group.index()].round;
@@ -88,11 +96,11 @@ impl Fair {
         self.take_out(env, rq);
         self.flows[id.index()].sent(request);
         let held = &mut self.held[rq.index()];
-        (held.kind, held.charged_ns) = (Model::kind(request, place), cost_ns);
+        (held.kind, held.step, held.charged_ns) = (Model::kind(request, place), step, cost_ns);
         if flow::is_urgent(request) {
             self.flush.wrote(id);
         }
-        self.last_sent = Some((id, request.end()));
+        self.last_sent = Some((id, request.end(), step));
         self.model.sent(rq, self.in_device.max(env.device.in_flight_total()));
         self.in_device += 1;
         self.sent_for(env, group, cost_ns);

@@ -34,6 +34,8 @@ impl Fair {
         match self.flush.since_ns {
             None if flushing => self.flush.since_ns = Some(env.now),
             Some(since_ns) if !flushing => {
+                // Wherever it went, it is elsewhere now.
+                self.last_sent = None;
                 let part_ns = env.now.saturating_sub(since_ns) / 2;
                 let FlushBill { writers, .. } = core::mem::replace(&mut self.flush, FlushBill::NONE);
                 for flow in writers.into_iter().flatten() {

@@ -26,6 +26,18 @@ fn nobody_waits_behind_a_deep_neighbour_in_the_device() {
     assert!(per_s[0] >= 160, "{per_s:?}");
 }
 
+/// Writes past the page cache are sync as well, and no more urgent than reads: a deep writer does not go first again and again.
+#[test]
+fn a_deep_writer_past_the_page_cache_is_not_urgent() {
+    let mut machine = Machine::new(SERIAL);
+    let light = machine.task(READS);
+    machine.task(Load { op: Op::Write, flags: Flags::SYNC, depth: 32, ..READS });
+    machine.run(2 * SECOND);
+    machine.forget();
+    machine.run(5 * SECOND);
+    assert!(machine.done(light) >= 800, "{}", machine.done(light));
+}
+
 /// What is found holds still: on each device the depth is what it gains from after two seconds, and stays, but for a short trial
 /// every ten seconds.
 #[test]
@@ -83,6 +95,19 @@ fn streams_are_kept_whole_on_a_disk() {
     assert!(machine.permille(streams[0]).abs_diff(500) <= 20, "{}", machine.permille(streams[0]));
 }
 
+/// A task that reads one block after the other, at random, gets its half beside a stream with long turns: not one request a turn.
+#[test]
+fn a_single_request_flow_gets_its_due_beside_long_turns() {
+    let mut machine = Machine::new(DISK);
+    let stream = machine.task(Load { sequential: true, depth: 2, ..READS });
+    let random = machine.task(Load { think_ns: MS / 50, ..READS });
+    machine.run(2 * SECOND);
+    machine.forget();
+    machine.run(10 * SECOND);
+    // Each of its requests takes 6.5 ms: half of the time is 77 a second.
+    assert!(machine.done(random) >= 700, "{} beside {}", machine.done(random), machine.done(stream));
+}
+
 /// Where a jump costs nothing nobody is waited for.
 #[test]
 fn nobody_is_waited_for_where_it_does_not_pay() {
@@ -101,7 +126,12 @@ fn nobody_is_waited_for_where_it_does_not_pay() {
 fn a_write_that_somebody_waits_for_goes_through_a_streams_turn() {
     let mut machine = Machine::new(DISK);
     machine.task(Load { sequential: true, depth: 2, ..READS });
-    let writer = machine.task(Load { op: Op::Write, flags: Flags::SYNC, think_ns: 200 * MS, ..READS });
+    let writer = machine.task(Load {
+        op: Op::Write,
+        flags: Flags::SYNC.or(Flags::NOIDLE),
+        think_ns: 200 * MS,
+        ..READS
+    });
     machine.run(SECOND);
     machine.forget();
     machine.run(10 * SECOND);

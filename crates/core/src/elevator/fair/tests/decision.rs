@@ -3,7 +3,7 @@
 use super::machine::build;
 use crate::MS;
 use crate::context::{ContextId, IoPrio};
-use crate::elevator::Dispatch;
+use crate::elevator::{Dispatch, Growth};
 use crate::queue::ElevatorQueue;
 use crate::request::{self, Flags, Op, RequestId};
 
@@ -96,6 +96,23 @@ fn a_stream_is_waited_for_no_longer_than_that_saves() {
     rig.serves(theirs);
 }
 
+/// The page cache sends 128 KiB at a time, which become one large request while it is queued: the next one goes on where that ends,
+/// not where it ended when it came.
+#[test]
+fn a_stream_whose_requests_grow_by_merging_is_a_stream() {
+    let mut rig = Rig::on_disk();
+    let context = rig.context();
+    for block in 0..8 {
+        let rq = rig.read(context, 1024 * block);
+        rig.q.requests_mut()[rq].sectors = 1024;
+        rig.q.grew(rq, Growth::Back, rig.now);
+        rig.serves(rq);
+    }
+    let other = rig.context();
+    rig.read(other, 1 << 20);
+    assert!(matches!(rig.dispatch(), Dispatch::Idle { .. }));
+}
+
 #[test]
 fn its_next_request_ends_the_wait() {
     let mut rig = Rig::on_disk();
@@ -131,7 +148,7 @@ fn a_write_that_somebody_waits_for_goes_before_the_streams_next_request() {
     let (stream, end) = rig.stream();
     rig.read(stream, end);
     let other = rig.context();
-    let write = rig.insert(Op::Write, Flags::SYNC, 1 << 20, other);
+    let write = rig.insert(Op::Write, Flags::SYNC.or(Flags::NOIDLE), 1 << 20, other);
     assert_eq!(rig.dispatch(), Dispatch::Issue(write));
 }
 

@@ -2,7 +2,8 @@
 
 use std::vec::Vec;
 
-use super::super::{DESCRIPTOR, Found};
+use super::super::DESCRIPTOR;
+use super::super::report::Found;
 use crate::context::{ContextId, IoPrio};
 use crate::elevator::{AnyElevator, Config, DeviceState, Dispatch};
 use crate::queue::ElevatorQueue;
@@ -89,7 +90,7 @@ impl Machine {
             depth: self.device.slots as u32,
             flushes: 0,
         };
-        fair.found(&device, self.now)
+        fair.findings(&device, self.now)
     }
 
     /// Requests of `task` that are done.

@@ -4,4 +4,5 @@
 mod closed_loop;
 mod decision;
 mod machine;
+mod returns;
 mod round;

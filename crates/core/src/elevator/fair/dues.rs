@@ -1,0 +1,87 @@
+//! A task that sends one request at a time has nothing queued when its request is done, and would get one request for each turn of
+//! somebody else's, however long. So on a device that serves one after the other a flow that sends much shorter ones, and answers
+//! at once, keeps its place in the round: when it is next (it has had less than its due), it is waited for as long as it usually
+//! thinks, which is next to nothing. It pays for that.
+
+use super::flow::FlowId;
+use super::{Decision, Fair};
+use crate::MS;
+use crate::collections::Id;
+use crate::elevator::Env;
+use crate::group::GroupId;
+
+/// A turn, or another one's request, is long for a flow whose own take at most one part in so many of it.
+const LONG: u64 = 3;
+/// Who thinks longer than one part in so many of what its requests take does not answer at once.
+const AT_ONCE: u64 = 4;
+/// Flows that keep their place at a time.
+const KEPT_MAX: u32 = 8;
+
+impl Fair {
+    /// `flow`, the last of whose queued requests goes: does it keep its place?
+    pub(super) fn keeps_place(&self, env: &Env<'_>, flow: FlowId) -> bool {
+        let state = &self.flows[flow.index()];
+        self.model.is_serial()
+            && state.sync
+            && !state.no_idle
+            && self.kept < KEPT_MAX
+            && LONG * state.cost_ns <= self.turn_ns(env).max(self.model.longest_ns)
+            && state.think.mean().is_some_and(|mean| AT_ONCE * mean <= state.cost_ns)
+            && self.slots.context_of(flow).is_some_and(|context| env.contexts[context].alive)
+    }
+
+    /// `flow` has nothing queued, and is in its round all the same; or not so any more.
+    #[inline]
+    pub(super) fn keep(&mut self, flow: FlowId, kept: bool) {
+        let state = &mut self.flows[flow.index()];
+        self.kept = self.kept + u32::from(kept) - u32::from(state.kept);
+        state.kept = kept;
+    }
+
+    /// Who is next in `group`; or what to do while it thinks.
+    pub(super) fn next_flow(&mut self, env: &Env<'_>, group: GroupId) -> Result<FlowId, Decision> {
+        loop {
+            let round = &mut self.groups[group.index()].round;
+            let Some(flow) = round.first(&mut self.rounds, &mut self.places) else {
+                debug_assert!(false, "a group with requests has a flow with requests");
+                return Err(Decision::Rest);
+            };
+            if self.flows[flow.index()].has_requests() {
+                return Ok(flow);
+            }
+            if self.in_device > 0 {
+                return Err(Decision::Rest);
+            }
+            if let Some(until) = self.thinks_until(flow).filter(|until| env.now < *until) {
+                self.waits = Some((flow, env.now));
+                return Err(self.wait_for(flow, until));
+            }
+            self.leave_round(flow);
+        }
+    }
+
+    /// Whoever was waited for pays for it.
+    #[inline]
+    pub(super) fn bill_wait(&mut self, now: u64) {
+        let Some((flow, since_ns)) = self.waits.take() else { return };
+        let round = &mut self.groups[self.flows[flow.index()].group.index()].round;
+        round.charge(&mut self.rounds, &mut self.places, flow, now.saturating_sub(since_ns), 0);
+    }
+
+    /// The next flow of `group` that has something queued: for those who cannot wait.
+    pub(super) fn drained_flow(&mut self, group: GroupId) -> Option<FlowId> {
+        loop {
+            let flow = self.groups[group.index()].round.first(&mut self.rounds, &mut self.places)?;
+            if self.flows[flow.index()].has_requests() {
+                return Some(flow);
+            }
+            self.leave_round(flow);
+        }
+    }
+
+    /// Until when `flow`, which has nothing queued, takes no longer than usual.
+    fn thinks_until(&self, flow: FlowId) -> Option<u64> {
+        let state = &self.flows[flow.index()];
+        Some(state.last_done_ns.saturating_add(2 * state.think.mean()? + MS / 20))
+    }
+}
