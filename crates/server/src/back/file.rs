@@ -197,6 +197,7 @@ impl BackEnd for FileBack {
             fua: true,
             max_sectors: 2560,
             max_segments: 128,
+            budget: false,
         }
     }
 

@@ -108,6 +108,7 @@ pub(super) fn limits(bytes: u64) -> Limits {
         fua: true,
         max_sectors: 2560,
         max_segments: 128,
+        budget: false,
     }
 }
 

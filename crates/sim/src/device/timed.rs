@@ -97,25 +97,30 @@ pub(super) struct Timed {
     limits: Limits,
     timing: Timing,
     channels: Vec<Channel>,
-    under_way: Events<u32>,
+    /// Tags, and when their service began.
+    under_way: Events<(u32, u64)>,
     commands: u32,
     busy: BusyClock,
 }
 
 impl Timed {
     /// A flush begins when all before it are done, and what comes behind it waits.
-    fn place_flush(&mut self, now: u64) -> u64 {
+    fn place_flush(&mut self, now: u64) -> (u64, u64) {
         let start = self.channels.iter().map(|channel| channel.free_at).fold(now, u64::max);
         let end = start + self.timing.flush_ns;
         self.channels.iter_mut().for_each(|channel| channel.free_at = end);
-        end
+        (start, end)
     }
 
-    fn place(&mut self, command: &Command, now: u64) -> u64 {
-        let Some(first) = self.channels.iter_mut().min_by_key(|channel| channel.free_at) else { return now };
-        let end = now.max(first.free_at) + self.timing.ns(command, first.position);
+    /// Beginning and end of a command's service.
+    fn place(&mut self, command: &Command, now: u64) -> (u64, u64) {
+        let Some(first) = self.channels.iter_mut().min_by_key(|channel| channel.free_at) else {
+            return (now, now);
+        };
+        let start = now.max(first.free_at);
+        let end = start + self.timing.ns(command, first.position);
         *first = Channel { free_at: end, position: (command.sector + u64::from(command.sectors)) * 512 };
-        end
+        (start, end)
     }
 }
 
@@ -125,13 +130,13 @@ impl Device for Timed {
     }
 
     fn submit(&mut self, command: Command, now: u64) {
-        let end = match command.op {
+        let (start, end) = match command.op {
             Op::Flush => self.place_flush(now),
-            Op::Discard => now,
+            Op::Discard => (now, now),
             Op::Read | Op::Write => self.place(&command, now),
         };
         self.busy.set(true, now);
-        self.under_way.push(end + self.timing.path_ns, command.tag);
+        self.under_way.push(end + self.timing.path_ns, (command.tag, if start > now { start } else { 0 }));
         self.commands += 1;
     }
 
@@ -140,10 +145,10 @@ impl Device for Timed {
     }
 
     fn advance(&mut self, now: u64, done: &mut Vec<Completion>) {
-        while let Some((at_ns, tag)) = self.under_way.pop_until(now) {
+        while let Some((at_ns, (tag, began_ns))) = self.under_way.pop_until(now) {
             self.commands -= 1;
             self.busy.set(self.commands > 0, at_ns);
-            done.push(Completion { tag, at_ns });
+            done.push(Completion { tag, at_ns, began_ns });
         }
         self.busy.set(self.commands > 0, now);
     }

@@ -1,6 +1,6 @@
 //! The timed device against times worked out by hand.
 
-use fairlift_sim::device::{Command, Device, DeviceSpec};
+use fairlift_sim::device::{Command, DeviceSpec};
 
 use crate::harness::{flush, read};
 
