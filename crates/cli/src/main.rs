@@ -1,6 +1,7 @@
 //! `fairlift`: compare block I/O schedulers on the jobs and disks you have.
 
 mod answer;
+pub mod api;
 mod args;
 mod calibrate;
 mod catalog;
@@ -20,7 +21,9 @@ mod programs;
 mod progress;
 mod report;
 mod reproduce;
+mod settings;
 mod style;
+mod sweep;
 mod table;
 mod trace;
 mod validate;
@@ -41,7 +44,8 @@ use view::View;
 /// Exit code of a fault of ours (`EX_SOFTWARE`).
 const INTERNAL_ERROR: u8 = 70;
 
-fn main() -> ExitCode {
+/// What the command does.
+pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|fault| {
         eprintln!(
             "fairlift: internal error: {fault}\nThis is a fault in fairlift; please report it with the command line."
@@ -69,6 +73,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments)?,
         Command::Schedulers(arguments) => output::print(&catalog::schedulers(arguments.name.as_deref())?)?,
         Command::Kernels => output::print(&catalog::kernels())?,
+        Command::Sweep(arguments) => sweep::sweep(&arguments)?,
         Command::Reproduce(arguments) => return reproduce::reproduce(&arguments),
         Command::Replay(arguments) => trace::replay::replay(&arguments)?,
         Command::Inspect(arguments) => trace::inspect::inspect(&arguments)?,

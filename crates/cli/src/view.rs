@@ -71,7 +71,7 @@ fn command() -> String {
     std::iter::once("fairlift".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,@+%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -3,11 +3,15 @@
 //! Powers and logarithms come from the `libm` crate, so that the same seed gives the same blocks on every machine.
 //! Zipf: J. Gray et al., "Quickly generating billion-record synthetic databases", SIGMOD 1994.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::job::Distribution;
 use crate::offsets::rng::Rng;
 
 /// Terms of the zeta sum: fio stops here too.
 const ZETA_TERMS_MAX: u64 = 10_000_000;
+/// Sums remembered.
+const KNOWN_MAX: usize = 1024;
 /// 2⁶⁴ times the golden section: a value multiplied by it lands anywhere in the file.
 const SCATTER: u64 = 0x61c8_8646_80b5_83eb;
 /// Uniform numbers averaged for a normal one.
@@ -86,10 +90,27 @@ fn shift(rng: &mut Rng, blocks: u64, center: Option<f64>) -> u64 {
     center.map_or(anywhere, |center| (blocks as f64 * center) as u64)
 }
 
-fn zipf(theta: f64, blocks: u64) -> Shape {
+/// Sum of the series. It takes up to a second, so processes of a job and runs of a sweep share it.
+fn zeta(theta: f64, blocks: u64) -> f64 {
+    static KNOWN: Mutex<Vec<(u64, u64, f64)>> = Mutex::new(Vec::new());
+    let terms = blocks.min(ZETA_TERMS_MAX);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((.., sum)) = known().iter().find(|(t, n, _)| (*t, *n) == (theta.to_bits(), terms)) {
+        return *sum;
+    }
     let term = |n: u64| libm::pow(1.0 / n as f64, theta);
     // Summed from the front: the order decides the last bits.
-    let zeta = (1..=blocks.min(ZETA_TERMS_MAX)).map(term).fold(0.0, |sum, term| sum + term);
+    let sum = (1..=terms).map(term).fold(0.0, |sum, term| sum + term);
+    let mut known = known();
+    if known.len() == KNOWN_MAX {
+        known.clear();
+    }
+    known.push((theta.to_bits(), terms, sum));
+    sum
+}
+
+fn zipf(theta: f64, blocks: u64) -> Shape {
+    let zeta = zeta(theta, blocks);
     let half = libm::pow(0.5, theta);
     let eta = (1.0 - libm::pow(2.0 / blocks as f64, 1.0 - theta)) / (1.0 - (1.0 + half) / zeta);
     Shape::Zipf { zeta, alpha: 1.0 / (1.0 - theta), eta, two: 1.0 + half }
