@@ -54,6 +54,8 @@ pub enum Command {
     Compare(CompareArguments),
     /// Run a job under one scheduler and report like fio
     Run(RunArguments),
+    /// Run many settings from one file and say which are best
+    Sweep(SweepArguments),
     /// List the modelled devices, or show one with all its parameters
     #[command(after_help = "\
 Examples:
@@ -337,10 +339,14 @@ pub struct WorkArguments {
     #[arg(long, value_name = "FILE")]
     pub host: Option<String>,
 
-    /// Change a tunable, such as cfq.slice_idle=0, in every column of that scheduler, or a group: group./vm1.io.weight=500; may be
-    /// repeated
+    /// Change a tunable, such as cfq.slice_idle=0, in every column of that scheduler, a group: group./vm1.io.weight=500, a field of
+    /// the device: device.limits.queue_depth=8, or a job's option: job.db.iodepth=4, job.*.bs=8k; may be repeated
     #[arg(long, value_name = "WHOSE.WHAT=VALUE")]
     pub set: Vec<String>,
+
+    /// Run this case of the scenario only
+    #[arg(long, value_name = "NAME")]
+    pub case: Option<String>,
 
     /// Seed of everything random; the same seed gives the same bytes [default: 1]
     #[arg(long, value_name = "N")]
@@ -513,6 +519,40 @@ pub struct WhichArguments {
 
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Simulate so many runs at a time [default: number of processors]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub threads: Option<usize>,
+}
+
+/// `fairlift sweep`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  fairlift sweep fifo.toml                  results in ./fifo-results: page.html, results.csv, results.parquet
+  fairlift sweep fifo.toml --output /data/fifo --threads 8
+
+A sweep file (docs/sweep.md):
+  goal = \"p99 of db < 20 ms, then bandwidth of batch\"
+  seeds = 5
+  [fixed]
+  jobs = \"db-batch.fio\"
+  runtime = \"2s\"
+  [over]                                    # an answer for each of these
+  device = [\"nvme\", \"hdd\"]
+  [vary]                                    # what to choose among
+  scheduler = [\"none\", \"mq-deadline\", \"bfq\"]
+  \"mq-deadline.fifo_batch\" = { from = 1, to = 64, scale = \"log\", steps = 4 }
+
+What ended it, a kill or the power: the same command goes on where it was. Every row has the command that makes its run again.")]
+pub struct SweepArguments {
+    /// The sweep file
+    #[arg(value_name = "SWEEP.toml")]
+    pub file: String,
+
+    /// Put the results into this folder [default: the sweep file's name with -results, here]
+    #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
 
     /// Simulate so many runs at a time [default: number of processors]

@@ -1,5 +1,6 @@
 //! Errors and warnings as people read them: what is wrong, where, the line itself, and what would be right.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -58,6 +59,26 @@ impl Failure {
     /// What is wrong, in one sentence.
     pub fn message(&self) -> String {
         self.remarks.first().map_or_else(String::new, |remark| remark.message.clone())
+    }
+
+    /// Where it is wrong: `FILE:LINE`, an option, a run; may be empty.
+    pub fn place(&self) -> String {
+        self.remarks.first().map_or_else(String::new, |remark| remark.place.clone())
+    }
+
+    /// The file and line of it, as far as it is of a file.
+    pub fn file_and_line(&self) -> (Option<String>, Option<u32>) {
+        let place = self.place();
+        match place.rsplit_once(':').map(|(file, line)| (file, line.parse())) {
+            Some((file, Ok(line))) => (Some(file.to_owned()), Some(line)),
+            _ if crate::api::is_file(&place) => (Some(place), None),
+            _ => (None, None),
+        }
+    }
+
+    /// Everything it has to say, for people, without colours.
+    pub fn plain(&self) -> String {
+        self.render(Style::Plain)
     }
 
     /// The same, saying where.
@@ -162,14 +183,32 @@ impl Failure {
     }
 }
 
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Do something without its warnings and notes, on this thread.
+pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    let before = QUIET.replace(true);
+    let result = work();
+    QUIET.set(before);
+    result
+}
+
 /// Print the job reader's warnings.
 pub fn warn_of_jobs(diagnostics: &[Diagnostic], sources: &[Source]) {
+    if QUIET.get() {
+        return;
+    }
     let remarks = diagnostics.iter().map(|d| Remark::of(d, sources)).collect();
     Failure { code: 0, remarks }.print();
 }
 
 /// Print a remark on standard error: not wrong, but good to know.
 pub fn note(message: &str) {
+    if QUIET.get() {
+        return;
+    }
     let stderr = std::io::stderr();
     let style = Style::of(&stderr);
     let _ = writeln!(stderr.lock(), "{}: {}", style.bold("note"), printable(message));
@@ -177,6 +216,9 @@ pub fn note(message: &str) {
 
 /// Print a warning.
 pub fn warn(message: &str) {
+    if QUIET.get() {
+        return;
+    }
     let remark = Remark { warning: true, message: message.to_owned(), ..Remark::default() };
     Failure { code: 0, remarks: vec![remark] }.print();
 }

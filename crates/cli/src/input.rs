@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use fairlift_fio::{MAX_BYTES, ParseOptions, Parsed, Source, parse, parse_command_line};
+use fairlift_fio::{Change, MAX_BYTES, ParseOptions, Parsed, Source, parse, parse_command_line};
 use fairlift_sim::device::{DeviceSpec, WORDS, word};
 use fairlift_sim::group::{GroupTree, KEYS};
 use fairlift_sim::kernel::{Filesystem, Memory, Rules, version};
@@ -16,6 +16,7 @@ use crate::args::WorkArguments;
 use crate::error::{Failure, note, warn, warn_of_jobs};
 use crate::output::reason;
 use crate::programs::{self, Behind};
+use crate::settings::Settings;
 
 const DEVICE: &str = "sata7200-2009";
 /// Longest runtime, microseconds: a day.
@@ -33,6 +34,8 @@ pub enum Columns {
 /// What is to be run, checked, with its warnings printed, under `schedulers`; if there are none, `columns` says under which.
 pub fn scenario(work: &WorkArguments, schedulers: &[String], columns: Columns) -> Result<Scenario, Failure> {
     let behind = Behind::of(&work.behind);
+    let settings = Settings::of(&work.set)?;
+    let jobs = &settings.jobs[..];
     let mut scenario = match (&work.jobs[..], &behind) {
         ([], Behind::Nothing) => {
             return Err(Failure::new("nothing to run")
@@ -40,19 +43,27 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String], columns: Columns) -
                 .help("or give fio's own options behind '--': -- --name=r --rw=randread --size=1g")
                 .help("or a program: -- fs_mark -S 1 -D 100 -N 1000 -s 65536 -t 1 -w 4096"));
         }
+        ([], Behind::FioOptions(_) | Behind::Programs(_)) if !jobs.is_empty() => {
+            return Err(Failure::new("'--set job.…' changes jobs of a file, and there is no file")
+                .at("--set")
+                .help("give the option behind '--'"));
+        }
         ([], Behind::FioOptions(options)) => of_command_line(options, work.strict)?,
         ([], Behind::Programs(commands)) => of_jobs(Parsed::default(), &[], &commands.join(", "))?,
         (_, Behind::FioOptions(_)) => {
             return Err(Failure::new("both job files and fio options behind '--'")
                 .help("put the options into the job file, or leave the file away"));
         }
-        ([file], _) if file.ends_with(".toml") => of_scenario_file(file, work.strict)?,
-        (files, _) => of_job_files(files, work.strict)?,
+        ([file], _) if file.ends_with(".toml") => of_scenario_file(file, work.strict, jobs)?,
+        (files, _) => of_job_files(files, work.strict, jobs)?,
     };
+    if let Some(name) = &work.case {
+        choose_case(&mut scenario, name)?;
+    }
     if let Behind::Programs(commands) = &behind {
         programs::add(&mut scenario, commands)?;
     }
-    let host = work.host.as_deref().map(|file| of_scenario_file(file, work.strict)).transpose()?;
+    let host = work.host.as_deref().map(|file| of_scenario_file(file, work.strict, &[])).transpose()?;
     let programs_added = matches!(behind, Behind::Programs(_));
     programs::mount(&mut scenario, work.filesystem.as_deref(), work.mount.as_deref(), programs_added)?;
     let is_scenario = matches!(&work.jobs[..], [file] if file.ends_with(".toml"));
@@ -69,11 +80,12 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String], columns: Columns) -
         ([], None) if !is_scenario && scenario.rules.blk_mq => return Err(no_device()),
         ([], _) => {}
     }
+    scenario.device = settings.change(&scenario.device)?;
     scenario.seed = work.seed.unwrap_or(scenario.seed);
     scenario.fresh_files |= work.fresh_files;
     scenario.explain = work.explain;
     if let Some(text) = &work.runtime {
-        scenario.runtime_ns = Some(runtime_us(text)? * 1000);
+        scenario.runtime_ns = Some(runtime_ns(text)?);
     }
     if let Some(host) = &host {
         add_groups(&mut scenario, host)?;
@@ -87,7 +99,7 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String], columns: Columns) -
         }
         _ => choose(&mut scenario, schedulers)?,
     }
-    set_all(&mut scenario, work.set.iter())?;
+    set_all(&mut scenario, settings.others.iter().copied())?;
     if scenario.filesystem == Filesystem::Raw && scenario.schedulers.iter().any(SchedulerSpec::yields) {
         warn(
             "yield=1 changes nothing on a raw device: it is the journal of a file system that makes tasks yield",
@@ -123,6 +135,21 @@ fn add_groups(scenario: &mut Scenario, host: &Scenario) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Leave the case of this name only.
+fn choose_case(scenario: &mut Scenario, name: &str) -> Result<(), Failure> {
+    let names: Vec<String> = scenario.cases.iter().map(|case| case.name.clone()).collect();
+    if !names.iter().any(|other| other == name) {
+        let mut failure = Failure::new(format!("there is no case '{name}'")).at("--case");
+        if let Some(near) = nearest(name, names.iter().map(String::as_str)) {
+            failure = failure.help(format!("did you mean '{near}'?"));
+        }
+        return Err(failure.help(format!("the cases are {}", names.join(", "))));
+    }
+    scenario.cases.retain(|case| case.name == name);
+    scenario.published.clear();
+    Ok(())
+}
+
 /// There is no typical drive of today: which one decides the answer.
 fn no_device() -> Failure {
     let words: Vec<&str> = WORDS.iter().map(|word| word.word).collect();
@@ -131,6 +158,12 @@ fn no_device() -> Failure {
         .help(
             "or a preset of 'fairlift devices', or a device file ('fairlift calibrate' makes one of a drive)",
         )
+}
+
+/// The devices that the command line names, changed as it says.
+pub fn devices_of(work: &WorkArguments) -> Result<Vec<DeviceSpec>, Failure> {
+    let settings = Settings::of(&work.set)?;
+    devices(&work.device)?.iter().map(|device| settings.change(device)).collect()
 }
 
 /// The devices that `names` name, of folders all device files in them, in their order by name.
@@ -176,7 +209,7 @@ pub fn device(name: &str) -> Result<DeviceSpec, Failure> {
     DeviceSpec::load(name).map_err(|e| Failure::new(e.message.clone()).at(device_place(&e)))
 }
 
-fn device_place(error: &fairlift_sim::device::SpecError) -> String {
+pub(crate) fn device_place(error: &fairlift_sim::device::SpecError) -> String {
     match error.line {
         Some(line) => format!("{}:{line}", error.origin),
         None => format!("device '{}'", error.origin),
@@ -185,13 +218,13 @@ fn device_place(error: &fairlift_sim::device::SpecError) -> String {
 
 // ---- jobs -------------------------------------------------------------------------------------------------------------
 
-fn of_scenario_file(path: &str, strict: bool) -> Result<Scenario, Failure> {
+fn of_scenario_file(path: &str, strict: bool, changes: &[Change]) -> Result<Scenario, Failure> {
     let bytes = read(path)?;
     if bytes.len() > MAX_BYTES {
         return Err(Failure::new(format!("more than {MAX_BYTES} bytes are too many for a scenario")).at(path));
     }
     let text = String::from_utf8(bytes).map_err(|_| Failure::new("not a text file (not UTF-8)").at(path))?;
-    let scenario = scenario::parse(&text, path).map_err(|e| Failure::of_scenario(&e))?;
+    let scenario = scenario::parse_changed(&text, path, changes).map_err(|e| Failure::of_scenario(&e))?;
     if strict && !scenario.warnings.is_empty() {
         return Err(Failure::of_jobs(&scenario.warnings, &[]));
     }
@@ -199,7 +232,7 @@ fn of_scenario_file(path: &str, strict: bool) -> Result<Scenario, Failure> {
     Ok(scenario)
 }
 
-fn of_job_files(files: &[String], strict: bool) -> Result<Scenario, Failure> {
+fn of_job_files(files: &[String], strict: bool, changes: &[Change]) -> Result<Scenario, Failure> {
     if let Some(toml) = files.iter().find(|f| f.ends_with(".toml")) {
         return Err(Failure::new(format!("'{toml}' is a scenario: it says all there is to run"))
             .help("run it by itself, without other files"));
@@ -210,6 +243,7 @@ fn of_job_files(files: &[String], strict: bool) -> Result<Scenario, Failure> {
     let sources = files.iter().map(|file| source(file)).collect::<Result<Vec<_>, _>>()?;
     let options = ParseOptions {
         strict,
+        changes,
         env: &|name| std::env::var(name).ok(),
         read_file: &|path| read_at_most(File::open(path)?, MAX_BYTES),
         ..ParseOptions::default()
@@ -331,7 +365,12 @@ pub fn kernel(name: &str) -> Result<&'static Rules, Failure> {
     })
 }
 
-/// A time as fio writes it, microseconds: read by the job reader itself.
+/// A time to run for as fio writes it, nanoseconds.
+pub fn runtime_ns(text: &str) -> Result<u64, Failure> {
+    Ok(runtime_us(text)? * 1000)
+}
+
+/// The same in microseconds, read by the job reader itself.
 fn runtime_us(text: &str) -> Result<u64, Failure> {
     let fail = |message: String| Failure::new(message).at("--runtime");
     let option = format!("--runtime={text}");
@@ -383,9 +422,9 @@ pub const GROUP_SETTING: &str = "group.";
 /// Apply these settings, each of a thing of its own.
 pub fn set_all<'a>(
     scenario: &mut Scenario,
-    settings: impl Iterator<Item = &'a String> + Clone,
+    settings: impl Iterator<Item = &'a str> + Clone,
 ) -> Result<(), Failure> {
-    let key = |setting: &'a String| setting.split('=').next().unwrap_or_default().trim();
+    let key = |setting: &'a str| setting.split('=').next().unwrap_or_default().trim();
     for (at, setting) in settings.clone().enumerate() {
         if let Some(first) = settings.clone().take(at).find(|other| key(other) == key(setting)) {
             return Err(Failure::new(format!("'{}' is set twice: '{first}' and '{setting}'", key(setting)))
@@ -406,7 +445,7 @@ fn set(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
     let parts = setting.split_once('=').and_then(|(key, value)| Some((key.split_once('.')?, value)));
     let Some(((name, tunable), value)) = parts else {
         return Err(fail(format!("'{setting}' is not a setting"))
-            .help("allowed: SCHEDULER.TUNABLE=VALUE, such as cfq.slice_idle=0, or group.PATH.weight=VALUE"));
+            .help("allowed: SCHEDULER.TUNABLE=VALUE, such as cfq.slice_idle=0, group.PATH.weight=VALUE, device.SECTION.KEY=VALUE, job.NAME.OPTION=VALUE"));
     };
     let asked = names::find(name.trim()).map_err(|e| Failure::of_scheduler(&e, "--set"))?;
     let profile = scenario.rules.profile;

@@ -22,6 +22,7 @@
 //! `tests/vectors`.
 
 mod build;
+mod change;
 mod command_line;
 mod diagnostic;
 mod expand;
@@ -35,6 +36,7 @@ mod substitute;
 pub mod table;
 mod values;
 
+pub use change::Change;
 pub use command_line::parse_command_line;
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use expand::{Expansion, FileId, FileInfo, Process, expand};

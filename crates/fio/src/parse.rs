@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::build::{self, Context};
+use crate::change;
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::job::Job;
 use crate::sections::{OptionLine, Section, Splitter, shorten};
@@ -41,7 +42,8 @@ pub fn parse(files: &[Source], options: &ParseOptions<'_>) -> Result<Parsed, Vec
     for file in files {
         splitter.add(file);
     }
-    let (sections, found) = (splitter.sections, splitter.found);
+    let (mut sections, mut found) = (splitter.sections, splitter.found);
+    change::apply(options.changes, &mut sections, &mut found);
     assemble(sections, found, options.strict)
 }
 

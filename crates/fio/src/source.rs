@@ -3,6 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use crate::change::Change;
+
 /// Largest job file, together with everything it includes, bytes.
 pub const MAX_BYTES: usize = 1 << 20;
 /// Longest line, bytes.
@@ -51,6 +53,8 @@ pub struct ParseOptions<'a> {
     pub memory_mib: u64,
     /// `$ncpus`.
     pub cpus: u64,
+    /// Options that jobs get beside those of the files.
+    pub changes: &'a [Change],
 }
 
 impl Default for ParseOptions<'_> {
@@ -63,6 +67,7 @@ impl Default for ParseOptions<'_> {
             page_bytes: 4096,
             memory_mib: 4096,
             cpus: 4,
+            changes: &[],
         }
     }
 }

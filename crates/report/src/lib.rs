@@ -5,12 +5,16 @@
 
 mod chart;
 mod curves;
+mod document;
 mod groups;
 mod page;
+mod scatter;
 mod shares;
 mod ticks;
 mod unit;
 
 pub use chart::{DrawError, load_font};
 pub use curves::{Figure, figures};
+pub use document::{Block, Document, Drawing, Table};
 pub use page::page;
+pub use scatter::{Dot, Scatter};

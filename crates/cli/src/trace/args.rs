@@ -182,8 +182,8 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: the kernel's: noop,
     #[arg(short, long, value_name = "A,B,C", value_delimiter = ',')]
     pub device: Vec<String>,
 
-    /// Change a tunable, such as cfq.slice_idle=0, in every column of that scheduler, or a group: group./NAME.weight=500; may be
-    /// repeated
+    /// Change a tunable, such as cfq.slice_idle=0, in every column of that scheduler, a group: group./NAME.weight=500, or a field
+    /// of the devices: device.limits.queue_depth=8; may be repeated
     #[arg(long, value_name = "WHOSE.WHAT=VALUE")]
     pub set: Vec<String>,
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fairlift_sim::lab::Replaying;
 use fairlift_sim::program::replay::{Loader, Replay};
+use fairlift_sim::result::RunResult;
 use fairlift_sim::scenario::{Case, Scenario};
 use serde::Serialize;
 
@@ -16,6 +17,7 @@ use crate::grid::{WIDTH, wrapped};
 use crate::number::{count, seconds};
 use crate::output::Output;
 use crate::plan::{flat, single};
+use crate::settings::Settings;
 use crate::style::Style;
 use crate::view::View;
 use crate::{csv, input, json, table};
@@ -44,6 +46,44 @@ struct Process {
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     let output = Output::open(arguments.results.output.as_deref())?;
     let view = View::open(&arguments.results.view)?;
+    let (mut scenario, trace, format) = scenario(arguments, load)?;
+    view.prepare(&mut scenario);
+    let mut runs = crate::simulate(&scenario, arguments.threads, arguments.record.as_deref())?;
+    view.write(&scenario, &mut runs, arguments.explain)?;
+    let style = output.style();
+    output.write(&text(arguments, &scenario, &runs, (&trace, format), arguments.results.output_format, style))
+}
+
+/// The results as they are printed.
+pub fn text(
+    arguments: &ReplayArguments,
+    scenario: &Scenario,
+    runs: &[Vec<RunResult>],
+    (trace, format): (&Replay, &'static str),
+    output_format: Format,
+    style: Style,
+) -> String {
+    let notes = notes(scenario, trace, arguments);
+    match output_format {
+        Format::Table => {
+            style.visible(&with_notes(&table::table(scenario, &single(runs), style), &notes, style))
+        }
+        Format::Json => json::replay(scenario, runs, &about(arguments, trace, format, notes)),
+        Format::Csv => {
+            notes.iter().for_each(|text| note(text));
+            csv::csv(scenario, &flat(runs))
+        }
+    }
+}
+
+/// A trace ready to be replayed, and its format's name.
+pub type Loaded = (Arc<Replay>, &'static str);
+
+/// What is to be replayed, checked; `load` reads the trace.
+pub fn scenario(
+    arguments: &ReplayArguments,
+    load: impl FnOnce(&ReplayArguments) -> Result<Loaded, Failure>,
+) -> Result<(Scenario, Arc<Replay>, &'static str), Failure> {
     let mut scenario = input::blank(&arguments.trace, Vec::new())?;
     if let Some(name) = &arguments.kernel {
         scenario.rules = input::kernel(name)?.clone();
@@ -51,14 +91,20 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
     scenario.explain = arguments.explain;
     input::choose(&mut scenario, &arguments.scheduler)?;
-    // Groups are known with the trace.
-    let (of_groups, of_schedulers): (Vec<&String>, Vec<_>) =
-        arguments.set.iter().partition(|setting| setting.starts_with(input::GROUP_SETTING));
-    input::set_all(&mut scenario, of_schedulers.into_iter())?;
-    let devices = arguments.device.iter().map(|name| input::device(name)).collect::<Result<Vec<_>, _>>()?;
-    if let Some(first) = devices.first() {
-        scenario.device = first.clone();
+    let settings = Settings::of(&arguments.set)?;
+    if !settings.jobs.is_empty() {
+        return Err(Failure::new("a trace has no fio jobs whose options could be changed").at("--set"));
     }
+    // Groups are known with the trace.
+    let (of_groups, of_schedulers): (Vec<&str>, Vec<_>) =
+        settings.others.iter().copied().partition(|setting: &&str| setting.starts_with(input::GROUP_SETTING));
+    input::set_all(&mut scenario, of_schedulers.into_iter())?;
+    let changed = |name: &String| settings.change(&input::device(name)?);
+    let devices = arguments.device.iter().map(changed).collect::<Result<Vec<_>, _>>()?;
+    scenario.device = match devices.first() {
+        Some(first) => first.clone(),
+        None => settings.change(&scenario.device)?,
+    };
     if let Some(twice) =
         devices.iter().enumerate().find(|(i, d)| devices[..*i].iter().any(|e| e.name() == d.name()))
     {
@@ -88,26 +134,11 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     };
     input::set_all(&mut scenario, of_groups.into_iter())?;
     scenario.title = title(arguments, &trace, format);
-    let notes = notes(&scenario, &trace, arguments);
-    view.prepare(&mut scenario);
-    let mut runs = crate::simulate(&scenario, arguments.threads, arguments.record.as_deref())?;
-    view.write(&scenario, &mut runs, arguments.explain)?;
-    let text = match arguments.results.output_format {
-        Format::Table => {
-            let style = output.style();
-            style.visible(&with_notes(&table::table(&scenario, &single(&runs), style), &notes, style))
-        }
-        Format::Json => json::replay(&scenario, &runs, &about(arguments, &trace, format, notes)),
-        Format::Csv => {
-            notes.iter().for_each(|text| note(text));
-            csv::csv(&scenario, &flat(&runs))
-        }
-    };
-    output.write(&text)
+    Ok((scenario, trace, format))
 }
 
-/// The trace, ready to be replayed, and its format's name.
-fn load(arguments: &ReplayArguments) -> Result<(Arc<Replay>, &'static str), Failure> {
+/// Read the trace.
+pub fn load(arguments: &ReplayArguments) -> Result<Loaded, Failure> {
     let mut input = Input::open(&arguments.trace, &arguments.read, false)?;
     let format = input.reader().format();
     // What a table's columns hold is known with its first row.

@@ -19,7 +19,7 @@ const ON_DARK: [RGBColor; 8] = [
 ];
 
 /// The definitions, for light and dark.
-pub(super) fn css() -> String {
+pub(crate) fn css() -> String {
     let mut text = String::from(":root{");
     variables(&mut text, &COLOURS);
     text.push_str("}@media screen and (prefers-color-scheme:dark){:root{");
@@ -35,7 +35,7 @@ fn variables(text: &mut String, colours: &[RGBColor]) {
 }
 
 /// An SVG figure with its colours by name, and without what the page's own text says already.
-pub(super) fn themed(svg: &str) -> String {
+pub(crate) fn themed(svg: &str) -> String {
     let mut text = svg.to_owned();
     for (i, colour) in COLOURS.iter().enumerate() {
         text = text.replace(&hex(colour), &format!("var(--line-{i})"));

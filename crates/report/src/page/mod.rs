@@ -1,6 +1,6 @@
 //! The page: one file that needs no other, readable without scripts, with the keyboard, in light and dark and on paper.
 
-mod colours;
+pub(crate) mod colours;
 mod comparison;
 mod overview;
 mod stories;
@@ -12,6 +12,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::chart::DrawError;
 use crate::curves::{Figure, figures};
+
+/// How pages look.
+pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// The page of a scenario's results. `repeat` is the command that runs it again.
 ///
@@ -30,7 +33,7 @@ pub fn page(scenario: &Scenario, runs: &[Vec<RunResult>], repeat: &str) -> Resul
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content=(concat!("fairlift ", env!("CARGO_PKG_VERSION")));
                 title { (scenario.title) }
-                style { (PreEscaped(colours::css())) (PreEscaped(include_str!("style.css"))) }
+                style { (PreEscaped(colours::css())) (PreEscaped(STYLE)) }
             }
             body {
                 a.skip href="#results" { "Skip to the results" }

@@ -19,7 +19,7 @@ use crate::lab::Replaying;
 use crate::program::ProgramSpec;
 use crate::scheduler::SchedulerSpec;
 
-pub use parse::{Beside, ScenarioError, load, parse, parse_among};
+pub use parse::{Beside, ScenarioError, load, parse, parse_among, parse_changed};
 pub use published::{Accept, Cell, Compare, LeftOut, Metric, Origin, Over, Published, Verdict, judge};
 pub use run::{Progress, Recorders, RunFailure, run_all, run_all_recorded};
 

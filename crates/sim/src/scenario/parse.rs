@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use fairlift_core::IoPrio;
-use fairlift_fio::{Diagnostic, Job, ParseOptions, Parsed, Refused, Source};
+use fairlift_fio::{Change, Diagnostic, Job, ParseOptions, Parsed, Refused, Source};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -163,11 +163,20 @@ pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
 /// # Errors
 /// When it is wrong somewhere.
 pub fn parse(text: &str, origin: &str) -> Result<Scenario, ScenarioError> {
+    parse_changed(text, origin, &[])
+}
+
+/// The same, with options of its fio jobs changed.
+///
+/// # Errors
+/// When it is wrong somewhere, or has no job of a changed name.
+pub fn parse_changed(text: &str, origin: &str, changes: &[Change]) -> Result<Scenario, ScenarioError> {
     let folder = Path::new(origin).parent().unwrap_or(Path::new(""));
-    parse_among(text, origin, &|name| {
+    let beside = |name: &str| {
         let path = folder.join(name);
         path.is_file().then(|| (path.display().to_string(), std::fs::read_to_string(&path)))
-    })
+    };
+    Reader { text, origin, beside: &beside, changes }.read()
 }
 
 /// A file beside a scenario: what to call it, and its text.
@@ -182,18 +191,22 @@ pub fn parse_among(
     origin: &str,
     beside: &dyn Fn(&str) -> Option<Beside>,
 ) -> Result<Scenario, ScenarioError> {
-    let reader = Reader { text, origin, beside };
-    let file: File = toml::from_str(text).map_err(|e| reader.toml_error(&e))?;
-    reader.scenario(file)
+    Reader { text, origin, beside, changes: &[] }.read()
 }
 
 struct Reader<'a> {
     text: &'a str,
     origin: &'a str,
     beside: &'a dyn Fn(&str) -> Option<Beside>,
+    changes: &'a [Change],
 }
 
 impl Reader<'_> {
+    fn read(&self) -> Result<Scenario, ScenarioError> {
+        let file: File = toml::from_str(self.text).map_err(|e| self.toml_error(&e))?;
+        self.scenario(file)
+    }
+
     fn scenario(&self, file: File) -> Result<Scenario, ScenarioError> {
         let device = self.device(&file.device)?;
         let mut rules = match &file.kernel {
@@ -306,7 +319,7 @@ impl Reader<'_> {
             }
             let mut parsed = Parsed::default();
             if let Some((text, origin, span)) = &source {
-                parsed = parse_jobs(text, origin, vars).map_err(|remarks| ScenarioError {
+                parsed = parse_jobs(text, origin, vars, self.changes).map_err(|remarks| ScenarioError {
                     message: format!("the jobs are wrong{}", in_case(name)),
                     remarks,
                     ..self.at(span.clone(), String::new())
@@ -645,8 +658,8 @@ fn in_case(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!(" in case '{name}'") }
 }
 
-fn parse_jobs(text: &str, origin: &str, vars: &Vars) -> Result<Parsed, Vec<Diagnostic>> {
+fn parse_jobs(text: &str, origin: &str, vars: &Vars, changes: &[Change]) -> Result<Parsed, Vec<Diagnostic>> {
     let environment = |name: &str| vars.get(name).cloned();
-    let options = ParseOptions { env: &environment, ..ParseOptions::default() };
+    let options = ParseOptions { env: &environment, changes, ..ParseOptions::default() };
     fairlift_fio::parse(&[Source::new(origin, text)], &options)
 }

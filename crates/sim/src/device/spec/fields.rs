@@ -128,6 +128,13 @@ impl Fields {
         self
     }
 
+    /// As they were read: nobody has asked for any yet.
+    pub(super) fn unasked(mut self) -> Fields {
+        self.asked.clear();
+        self.fields.values_mut().for_each(|field| field.asked = false);
+        self
+    }
+
     /// An error at the place of `path`.
     pub(crate) fn error(&self, path: &str, message: impl Into<String>) -> SpecError {
         let (origin, line) = match self.fields.get(path) {

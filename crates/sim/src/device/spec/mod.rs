@@ -10,6 +10,7 @@
 //! assert!(slow.describe().contains("fifo"));
 //! ```
 
+mod change;
 mod error;
 mod fields;
 mod measured;

@@ -1,6 +1,7 @@
 //! `fairlift`: compare block I/O schedulers on the jobs and disks you have.
 
 mod answer;
+pub mod api;
 mod args;
 mod calibrate;
 mod catalog;
@@ -25,9 +26,11 @@ mod progress;
 mod report;
 mod reproduce;
 mod serve;
+mod settings;
 mod shell;
 mod spread;
 mod style;
+mod sweep;
 mod table;
 mod trace;
 mod validate;
@@ -52,7 +55,8 @@ use view::View;
 /// Exit code of a fault of ours (`EX_SOFTWARE`).
 const INTERNAL_ERROR: u8 = 70;
 
-fn main() -> ExitCode {
+/// What the command does.
+pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|fault| {
         eprintln!(
             "fairlift: internal error: {fault}\nThis is a fault in fairlift; please report it with the command line."
@@ -88,6 +92,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Kernels(arguments) => output::print(&catalog::kernels(arguments.name.as_deref())?)?,
         Command::Which(arguments) => which::which(&arguments)?,
         Command::Host(arguments) => host::host(&arguments)?,
+        Command::Sweep(arguments) => sweep::sweep(&arguments)?,
         Command::Reproduce(arguments) => return reproduce::reproduce(&arguments),
         Command::Replay(arguments) => trace::replay::replay(&arguments)?,
         Command::Inspect(arguments) => trace::inspect::inspect(&arguments)?,
@@ -111,7 +116,7 @@ fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
             .at("--seeds")
             .help("leave one of the two away"));
     }
-    let plan = Plan::new(scenario, &input::devices(&arguments.work.device)?, arguments.seeds);
+    let plan = Plan::new(scenario, &input::devices_of(&arguments.work)?, arguments.seeds);
     let runs = simulate(&plan.run, arguments.work.threads, arguments.work.trace.as_deref())?;
     let mut compared = plan.sort(runs);
     let scenario = &plan.shown;
