@@ -103,7 +103,7 @@ fn the_goal_decides_and_is_named() {
         light.contains("Answer, goal p99:light: the lowest p99 of the completion latency of job light."),
         "{light}"
     );
-    assert!(light.contains("fl-cfq (") && light.contains("is best; then come none ("), "{light}");
+    assert!(light.contains("fl-cfq (") && light.contains("is best. Not counted: none ("), "{light}");
     let bandwidth = of("bw");
     assert!(
         bandwidth.contains("Answer, goal bandwidth: the highest bandwidth of all jobs together."),
@@ -284,4 +284,20 @@ fn a_folder_of_device_files_is_a_list() {
     assert!(table.find("case mine/a.toml") < table.find("case mine/b.toml"), "{table}");
     assert!(folder.run("compare job.fio --device hdd,nearline4t").complaint().contains("is given twice"));
     assert!(folder.run("run job.fio --device hdd,nvme").complaint().contains("'run' takes one device"));
+}
+
+/// Under fl-cfq its fsyncs are the fastest, since it hardly gets to them.
+#[test]
+fn a_starved_job_has_no_good_latency() {
+    let job = "[global]\ndirect=1\ntime_based\nruntime=200ms\nsize=1g\n[data]\nrw=randrw\nbs=8k\nioengine=libaio\niodepth=16\n[log]\nrw=write\nbs=4k\nsize=64m\nfdatasync=1\n";
+    let text = Folder::new()
+        .with("db.fio", job)
+        .run("compare db.fio --device nvme --scheduler none,fl-cfq,fair --goal fsync:log")
+        .ok();
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("log gets less than half of its best rate there."), "{text}");
+    assert!(
+        !words.contains("fl-cfq (") || words.find("Not counted").unwrap() < words.find("fl-cfq (").unwrap(),
+        "{text}"
+    );
 }

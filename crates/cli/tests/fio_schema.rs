@@ -82,6 +82,7 @@ struct Comparison {
     version: String,
     title: String,
     runs: Vec<Run>,
+    answers: Vec<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
@@ -236,6 +237,7 @@ fn a_strict_reader_of_fios_schema_reads_both() {
     let comparison: Comparison = serde_json::from_str(&text).unwrap();
     let schedulers: Vec<_> = comparison.runs.iter().map(|r| r.scheduler.as_str()).collect();
     assert_eq!(schedulers, ["noop", "deadline", "cfq"]);
+    assert_eq!(comparison.answers.len(), 1, "one case, one answer");
     for run in &comparison.runs {
         let names: Vec<_> = run.fio.jobs.iter().map(|j| j.jobname.as_str()).collect();
         assert_eq!(names, ["sequential", "sequential", "mixed"], "one entry per process, as in fio");

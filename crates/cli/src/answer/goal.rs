@@ -179,6 +179,14 @@ impl Goal {
         }
     }
 
+    /// The job whose latency it is about.
+    pub fn latency_of(&self) -> Option<&str> {
+        match self {
+            Goal::Of(figure, Some(job)) if !figure.adds_up() => Some(job),
+            _ => None,
+        }
+    }
+
     /// A value with its unit.
     pub fn show(&self, value: f64) -> String {
         match self {

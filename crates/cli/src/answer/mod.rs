@@ -23,6 +23,8 @@ pub use print::text;
 
 /// A job that gets its best rate over this is kept.
 const FACTOR: f64 = 1.5;
+/// A job that gets its best rate over this is not starved, and its latency counts.
+const BUSY: f64 = 2.0;
 /// Figures that differ by no more are alike.
 const ALIKE: f64 = 1.05;
 /// Latencies of one job that differ by more are worth a sentence.
@@ -113,7 +115,18 @@ fn as_good(goal: &Goal, columns: &[Vec<&RunResult>]) -> Option<Vec<usize>> {
     }
     let values =
         columns.iter().map(|runs| mean(runs, |run| goal.value(run))).collect::<Option<Vec<f64>>>()?;
-    Some(within(&values, goal.is_better_higher(), 0..values.len()))
+    let busy: Vec<bool> = keeps_busy(goal, columns);
+    Some(within(&values, goal.is_better_higher(), (0..values.len()).filter(|at| busy[*at])))
+}
+
+/// Who lets the job whose latency the goal is about do half of its best rate at least. A job that is hardly ever served has few
+/// slow requests: its latency alone would reward that.
+fn keeps_busy(goal: &Goal, columns: &[Vec<&RunResult>]) -> Vec<bool> {
+    let Some(name) = goal.latency_of() else { return vec![true; columns.len()] };
+    let rate = |run: &RunResult| run.jobs().iter().find(|job| job.name == name).map(JobResult::iops);
+    let rates: Vec<f64> = columns.iter().map(|runs| mean(runs, rate).unwrap_or(0.0)).collect();
+    let best = rates.iter().copied().fold(0.0, f64::max);
+    rates.iter().map(|rate| rate * BUSY >= best).collect()
 }
 
 /// Those of `among` whose value is within [`ALIKE`] of the best of them.
@@ -212,22 +225,31 @@ fn alike(columns: &[Vec<&RunResult>], chosen: &SchedulerSpec) -> String {
 fn figures(scenario: &Scenario, columns: &[Vec<&RunResult>], goal: &Goal, as_good: &[usize]) -> Vec<String> {
     let values: Vec<f64> =
         columns.iter().map(|runs| mean(runs, |run| goal.value(run)).unwrap_or(f64::NAN)).collect();
-    let mut order: Vec<usize> = (0..values.len()).filter(|at| !as_good.contains(at)).collect();
+    let busy = keeps_busy(goal, columns);
+    let mut order: Vec<usize> = (0..values.len()).filter(|at| busy[*at] && !as_good.contains(at)).collect();
     order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
     if goal.is_better_higher() {
         order.reverse();
     }
     let named = |at: &usize| format!("{} ({})", scenario.schedulers[*at], goal.show(values[*at]));
-    let behind = listed(order.iter().map(named));
+    let then = match listed(order.iter().map(named)) {
+        behind if behind.is_empty() => String::new(),
+        behind => format!("; then come {behind}"),
+    };
     let first = named(&as_good[0]);
-    vec![match as_good {
-        [_] => format!("{first} is best; then come {behind}."),
-        [_, others @ ..] => format!(
-            "{first} is best, or as good as {} (within 5 %); then come {behind}.",
-            listed(others.iter().map(named))
-        ),
+    let mut sentences = vec![match as_good {
+        [_] => format!("{first} is best{then}."),
+        [_, others @ ..] => {
+            format!("{first} is best, or as good as {} (within 5 %){then}.", listed(others.iter().map(named)))
+        }
         [] => String::new(),
-    }]
+    }];
+    let starved: Vec<usize> = (0..values.len()).filter(|at| !busy[*at]).collect();
+    if let (Some(job), false) = (goal.latency_of(), starved.is_empty()) {
+        let who = listed(starved.iter().map(named));
+        sentences.push(format!("Not counted: {who}, as {job} gets less than half of its best rate there."));
+    }
+    sentences
 }
 
 /// What is said of a choice that keeps everybody, or comes nearest.

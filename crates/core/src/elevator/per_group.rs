@@ -232,13 +232,18 @@ impl<P: Policy> Elevator for PerGroup<P> {
     }
 
     fn queue_started(&mut self, group: GroupId) {
-        let at = self.at(group);
-        self.queues[at] = self.policy.new_queue();
+        // Everybody's is nobody's to start or pause.
+        if self.grouping == Grouping::Queues {
+            let at = self.at(group);
+            self.queues[at] = self.policy.new_queue();
+        }
     }
 
     fn queue_paused(&mut self, group: GroupId) {
-        let at = self.at(group);
-        self.policy.paused(&mut self.queues[at]);
+        if self.grouping == Grouping::Queues {
+            let at = self.at(group);
+            self.policy.paused(&mut self.queues[at]);
+        }
     }
 
     fn watches_device(&self) -> bool {

@@ -2,6 +2,7 @@
 
 #[path = "../noop_and_deadline/bench.rs"]
 mod bench;
+mod blind;
 mod kyber;
 mod model;
 mod mq_deadline;

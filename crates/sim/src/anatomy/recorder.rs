@@ -170,7 +170,8 @@ impl Recorder {
         self.plugged.retain(|rq| {
             let held = requests[*rq].state == RequestState::Held;
             if !held && let Some(request) = grown(slots, rq.index()) {
-                request.released_ns = now;
+                // It may be with the device already, when the plug is looked at.
+                request.released_ns = request.issued_ns.unwrap_or(now).min(now);
             }
             held
         });

@@ -85,7 +85,7 @@ fn files_are_read_by_path_and_may_be_based_on_one_beside_them() {
     std::fs::write(folder.join("top.toml"), "based_on = \"base.toml\"\n[limits]\nqueue_depth = 1\n")
         .expect("written");
     std::fs::write(folder.join("loop.toml"), "based_on = \"loop.toml\"\n").expect("written");
-    std::fs::write(folder.join("binary.toml"), [0xFF, 0xFE, 0]).expect("written");
+    std::fs::write(folder.join("binary.toml"), [0x80, 0xFE, 0]).expect("written");
     let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
     let spec = DeviceSpec::load(&path("top.toml")).expect("fine");
     assert_eq!(spec.limits().queue_depth, 1);
