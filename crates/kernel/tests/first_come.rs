@@ -26,8 +26,8 @@ fn host(elevator: &'static str) -> Host {
 }
 
 fn arrival(sector: u64, context: u32, group: u32) -> Arrival {
-    let flags = if sector % 3 == 0 { Flags::NONE } else { Flags::SYNC };
-    let op = if sector % 2 == 0 { Op::Read } else { Op::Write };
+    let flags = if sector.is_multiple_of(3) { Flags::NONE } else { Flags::SYNC };
+    let op = if sector.is_multiple_of(2) { Op::Read } else { Op::Write };
     Arrival { op, flags, sector, sectors: 8, context, group, own: true, ioprio: IoPrio::DEFAULT }
 }
 
