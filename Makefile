@@ -4,7 +4,7 @@ SHELL = /bin/sh
 CARGO ?= cargo
 FAIRLIFT = target/release/fairlift
 
-.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce which book page-test kernel kernel-test kernel-install kernel-package kernel-bench vm
+.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce which study book page-test python-test kernel kernel-test kernel-install kernel-package kernel-bench vm
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -44,6 +44,12 @@ which: build ## six loads on four devices under seven schedulers, written to doc
 
 page-test: build ## the report of the demo in a headless browser (needs node and Chromium)
 	scripts/page-test
+
+python-test: ## the Python package: build its wheel, test it in a clean environment with Dask and Ray (needs python3, downloads from PyPI)
+	scripts/python-test
+
+study: build ## which scheduler and settings, for which load, on which device: docs/study.md
+	scripts/study
 
 bench: ## time per request of core and simulator, then instructions per request
 	$(CARGO) bench --workspace --locked
