@@ -262,7 +262,8 @@ fn shown(options: &[String]) -> [Source; 1] {
     [Source::new("(command line)", options.iter().map(|o| o.replace('\n', " ") + "\n").collect::<String>())]
 }
 
-fn of_jobs(parsed: Parsed, sources: &[Source], name: &str) -> Result<Scenario, Failure> {
+/// What these jobs are, with everything else as it is by default; their warnings are printed.
+pub fn of_jobs(parsed: Parsed, sources: &[Source], name: &str) -> Result<Scenario, Failure> {
     warn_of_jobs(&parsed.warnings, sources);
     if !parsed.refused.is_empty() {
         return Err(Failure::of_refused(&parsed.refused, sources));

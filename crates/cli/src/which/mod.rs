@@ -6,9 +6,8 @@ use std::path::Path;
 
 use fairlift_fio::{ParseOptions, Source, parse};
 use fairlift_sim::device::DeviceSpec;
-use fairlift_sim::group::GroupTree;
 use fairlift_sim::kernel::version;
-use fairlift_sim::scenario::{Case, Scenario};
+use fairlift_sim::scenario::Scenario;
 
 use crate::answer::goal::Goal;
 use crate::answer::{Answer, answers};
@@ -126,19 +125,7 @@ fn cell(load: &Load, kind: &Kind, threads: Option<usize>) -> Result<Cell, Failur
 fn scenario(load: &Load, kind: &Kind) -> Result<Scenario, Failure> {
     let sources = [Source::new(format!("{}.fio", load.name), load.job)];
     let parsed = parse(&sources, &ParseOptions::default()).map_err(|e| Failure::of_jobs(&e, &sources))?;
-    let mut groups = GroupTree::default();
-    groups.join_jobs(&parsed.jobs).map_err(|e| Failure::internal(e.to_string()))?;
-    let case = Case {
-        name: String::new(),
-        jobs: parsed.jobs,
-        programs: Vec::new(),
-        groups,
-        replaying: None,
-        device: None,
-        seed: None,
-        global_options: parsed.global_options,
-    };
-    let mut scenario = input::blank(load.name, vec![case])?;
+    let mut scenario = input::of_jobs(parsed, &sources, load.name)?;
     scenario.rules = version::TODAY.clone();
     scenario.device = DeviceSpec::load(kind.word).map_err(|e| Failure::internal(e.to_string()))?;
     scenario.runtime_ns = Some(kind.runtime_ns);
