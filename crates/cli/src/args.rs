@@ -19,16 +19,16 @@ Examples:
   fairlift compare job.fio --device nvme            a fio job under today's schedulers
   fairlift compare --device hdd -- --name=r --rw=randread --bs=4k --size=1g --direct=1
   fairlift run --device hdd -- iozone -s 64 -e -i 0 a program instead of a job
-  fairlift devices sata7200-2009                    what the modelled disk is
+  fairlift devices sata7200-2009                    the modelled disk's parameters
   fairlift reproduce                                published measurements beside ours
-  fairlift inspect sda                              a blktrace: who, what, where the time went
+  fairlift inspect sda                              a blktrace: processes, sizes, where the time went
   fairlift replay sda --timing closed               the same I/O on another disk, under each scheduler
   fairlift serve --model hdd --socket /tmp/d.sock   a block device (NBD) as slow as that disk
 
 Exit code: 0 done, 1 a published figure was not reproduced, 2 wrong input, 70 a fault in fairlift."
 )]
 pub struct Arguments {
-    /// What to do; nothing: show what there is to do.
+    /// What to do; without a command the main uses are shown.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -50,7 +50,7 @@ pub fn parse() -> Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a job under several schedulers and print what each of them does to it
+    /// Run a job under several schedulers and print its rates and latencies under each
     Compare(CompareArguments),
     /// Run a job under one scheduler and report like fio
     Run(RunArguments),
@@ -68,14 +68,14 @@ Examples:
     #[command(after_help = "\
 Examples:
   fairlift schedulers               all of them
-  fairlift schedulers cfq           its tunables: range, default, what they do, by kernel version")]
+  fairlift schedulers cfq           its tunables by kernel version: range, default, meaning")]
     Schedulers(NameArguments),
     /// List the kernel versions and what they change
     #[command(
         after_help = "Examples:\n  fairlift kernels\n  fairlift kernels 6.12\n  fairlift compare job.fio --kernel 2.6.34"
     )]
     Kernels(NameArguments),
-    /// Which scheduler for which load on which device: a page made of runs
+    /// Write the page that says which scheduler suits which load on which device
     Which(WhichArguments),
     /// Print this machine's disk, scheduler and groups as a scenario
     Host(HostArguments),
@@ -83,7 +83,7 @@ Examples:
     Reproduce(ReproduceArguments),
     /// Replay a block trace under several schedulers
     Replay(ReplayArguments),
-    /// Show who did what in a block trace, and where the time went
+    /// Show which process did what in a block trace, and where the time went
     Inspect(InspectArguments),
     /// Convert a block trace from one format to another
     Convert(ConvertArguments),
@@ -109,7 +109,7 @@ Examples:
     },
     /// Serve a file, memory or a modelled disk over NBD, shared by weight
     Serve(Box<ServeArguments>),
-    /// Ask a running server, or change shares, limits, elevators and exports
+    /// Query a running server, or change weights, limits, elevators and exports
     Ctl(CtlArguments),
 }
 
@@ -328,14 +328,14 @@ pub struct WorkArguments {
     #[arg(last = true, value_name = "FIO OPTIONS|PROGRAM", allow_hyphen_values = true)]
     pub behind: Vec<String>,
 
-    /// Device: a kind (nvme, sata-ssd, hdd, cloud), a preset (see 'fairlift devices'), a device file or a folder of them; of
-    /// `compare` several, with commas between them or repeated [default: a scenario's own; with a 2.6 kernel sata7200-2009;
-    /// else it has to be named]
+    /// Device: a kind (nvme, sata-ssd, hdd, cloud), a preset (see 'fairlift devices'), a device file or a folder of them;
+    /// 'compare' takes several, separated by commas or repeated [default: a scenario's own; with a 2.6 kernel sata7200-2009;
+    /// otherwise required]
     #[arg(short, long, value_name = "NAME|FILE", value_delimiter = ',')]
     pub device: Vec<String>,
 
-    /// What a machine has ('fairlift host'): its scheduler as the first column, its groups' settings, and its kernel and kind of
-    /// device unless others are named
+    /// A machine's settings, written by 'fairlift host': its scheduler becomes the first column; its groups' settings, and its
+    /// kernel and kind of device unless others are named, are used
     #[arg(long, value_name = "FILE")]
     pub host: Option<String>,
 
@@ -368,15 +368,15 @@ pub struct WorkArguments {
     #[arg(long, value_name = "OPTIONS")]
     pub mount: Option<String>,
 
-    /// Files that are only written start out sparse, as fio of 2009 left them
+    /// Let files that are only written start sparse, as fio of 2009 left them
     #[arg(long)]
     pub fresh_files: bool,
 
-    /// Say why it took as long as it did: each fsync by round trips, what the device's time went to, the slowest requests
+    /// Show where time went: each fsync by round trips, the device's time, the slowest requests
     #[arg(long)]
     pub explain: bool,
 
-    /// Simulate so many runs at a time [default: number of processors]
+    /// Simulate this many runs at a time [default: number of processors]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<usize>,
 
@@ -384,8 +384,8 @@ pub struct WorkArguments {
     #[arg(long)]
     pub strict: bool,
 
-    /// Write what the block layer did to this file, as a trace: .blktrace .bin .blkparse .iolog .csv .json (Perfetto); of
-    /// several runs each to its own, FILE's name with case and scheduler in it
+    /// Write a trace of the simulated block layer to this file: .blktrace .bin .blkparse .iolog .csv .json (Perfetto); with
+    /// several runs each gets a file, FILE's name with case and scheduler in it
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 }
@@ -405,7 +405,7 @@ pub struct ViewArguments {
 /// Where results go.
 #[derive(Args, Debug)]
 pub struct ResultArguments {
-    /// What to print; of `run` 'table' is fio's report and what the programs print, 'json' fio's JSON
+    /// What to print; with 'run', 'table' is fio's report and the programs' output, 'json' fio's JSON
     #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
     pub output_format: Format,
 
@@ -424,8 +424,8 @@ pub struct ResultArguments {
 Examples:
   fairlift compare readers.fio --device nvme
   fairlift compare readers.fio --device hdd --scheduler none,mq-deadline,mq-deadline:fifo_batch=1
-  fairlift compare readers.fio --device nvme --goal p99:db      which gives job db the lowest p99
-  fairlift compare readers.fio --device nvme,hdd --seeds 5      on two devices, and how sure that is
+  fairlift compare readers.fio --device nvme --goal p99:db      which scheduler gives job db the lowest p99
+  fairlift compare readers.fio --device nvme,hdd --seeds 5      on two devices, and how sure the answer is
   fairlift compare readers.fio --kernel 2.6.31 --scheduler cfq@2.6.31,cfq@2.6.34 --runtime 60
   fairlift compare --device cloud -- --name=r --rw=randread --bs=4k --size=1g --direct=1 --numjobs=4
   fairlift compare guests.fio --device hdd --set group./vm1.weight=1000 --scheduler mq-deadline,fl-deadline
@@ -434,10 +434,11 @@ Examples:
   fairlift compare experiments/demo-readers.toml --output-format json --output demo.json
   fairlift compare readers.fio --device nvme --report readers.html         a page with figures
 
-Behind '--': words that begin with a '-' are fio's options; a first word without a blank starts one program, word by word; else
-each word is a whole command line. One that ends in '&' or never ends is stopped when all others have ended.
+Behind '--': if the first word begins with a '-', all words are fio's options; if it has no blank, the words are one program's
+command line; otherwise each word is a whole command line. A command line that ends in '&' or never ends is stopped when all
+others have ended.
 
-The best scheduler of each column is marked with *. 'device time' is the job's part of the time the device was busy.")]
+A * marks the best scheduler of each column. 'device time' is the job's share of the time that the device was busy.")]
 pub struct CompareArguments {
     /// What to run on what.
     #[command(flatten)]
@@ -454,13 +455,13 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]...[+CONTROLLER] each [default: a scen
     )]
     pub scheduler: Vec<String>,
 
-    /// What the answer below the table is to find: balanced, bandwidth, iops, fair, or of one job p99:JOB (any percentile),
-    /// mean:JOB, max:JOB, fsync:JOB, bandwidth:JOB, iops:JOB; of a program METRIC:PROGRAM
+    /// Goal of the answer below the table: balanced, bandwidth, iops, fair; for one job p99:JOB (any percentile),
+    /// mean:JOB, max:JOB, fsync:JOB, bandwidth:JOB, iops:JOB; for a program METRIC:PROGRAM
     #[arg(long, value_name = "GOAL", default_value = "balanced")]
     pub goal: String,
 
-    /// Run every scheduler with this many seeds, and on a device 20 % faster and slower: figures are means with their spread, a
-    /// star stands only where the difference exceeds it, and the answer says how sure it is
+    /// Run every scheduler with this many seeds, and on a device 20 % faster and 20 % slower: figures are means with their spread,
+    /// a star stands only where the difference exceeds the spread, and the answer says how sure it is
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub seeds: u64,
 
@@ -503,7 +504,7 @@ The scheduler: NAME[@PROFILE][:TUNABLE=VALUE]... [default: the kernel's, mq-dead
 Examples:
   fairlift which --output docs/which-scheduler.md     the whole page: six loads, four devices, seven schedulers
   fairlift which --device hdd --load streams          one section
-  fairlift which --check docs/which-scheduler.md      does the page say what the runs say?")]
+  fairlift which --check docs/which-scheduler.md      compare the page with new runs")]
 pub struct WhichArguments {
     /// This kind of device only: nvme, sata-ssd, hdd, cloud
     #[arg(short, long, value_name = "KIND")]
@@ -521,7 +522,7 @@ pub struct WhichArguments {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Simulate so many runs at a time [default: number of processors]
+    /// Simulate this many runs at a time [default: number of processors]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<usize>,
 }
@@ -539,13 +540,13 @@ A sweep file (docs/sweep.md):
   [fixed]
   jobs = \"db-batch.fio\"
   runtime = \"2s\"
-  [over]                                    # an answer for each of these
+  [over]                                    # one answer for each of these
   device = [\"nvme\", \"hdd\"]
   [vary]                                    # what to choose among
   scheduler = [\"none\", \"mq-deadline\", \"bfq\"]
   \"mq-deadline.fifo_batch\" = { from = 1, to = 64, scale = \"log\", steps = 4 }
 
-What ended it, a kill or the power: the same command goes on where it was. Every row has the command that makes its run again.")]
+After a kill or a power failure the same command continues. Every row has the command that repeats its run.")]
 pub struct SweepArguments {
     /// The sweep file
     #[arg(value_name = "SWEEP.toml")]
@@ -555,7 +556,7 @@ pub struct SweepArguments {
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
 
-    /// Simulate so many runs at a time [default: number of processors]
+    /// Simulate this many runs at a time [default: number of processors]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<usize>,
 }
@@ -567,9 +568,10 @@ Examples:
   fairlift host > mine.toml                    the only disk of this machine
   fairlift host /dev/nvme0n1 -o mine.toml
   fairlift host sda --root /tmp/server         another machine's files: sys/block, sys/fs/cgroup, proc/sys/kernel
-  fairlift compare job.fio --host mine.toml    what this machine has beside the kernel's other schedulers
+  fairlift compare job.fio --host mine.toml    this machine's scheduler beside the kernel's others
 
-Reads files, changes nothing, and needs no rights. What cannot be read, or what the lab has not, is a comment in the scenario.")]
+The command reads files, changes nothing, and needs no rights. A comment in the scenario names each value that cannot be read
+and each setting that the lab does not have.")]
 pub struct HostArguments {
     /// The disk: /dev/sda, nvme0n1 or a partition of it [default: the only one there is]
     #[arg(value_name = "DISK")]
@@ -592,10 +594,10 @@ Examples:
   fairlift reproduce goyal-test2-vanilla              one, by name
   fairlift reproduce moyer                            a group: all whose names start with moyer-
   fairlift reproduce mine.toml                        one of your own
-  fairlift reproduce --output docs/experiments.md     as a page
+  fairlift reproduce --output docs/experiments.md     as a page, with every figure in docs/experiments.csv
 
-Names are looked for in ./experiments, then among those compiled into the program. Exit code 1 means that a figure is not
-reproduced which the experiment does not list as known to differ.")]
+fairlift looks for names in ./experiments, then among the experiments compiled into the program. Exit code 1: a figure is not
+reproduced, and the experiment does not list it as known to differ.")]
 pub struct ReproduceArguments {
     /// Experiments: names, groups (the part of a name before a dash) or scenario files; none means all
     #[arg(value_name = "NAME|FILE")]
@@ -609,7 +611,7 @@ pub struct ReproduceArguments {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Simulate so many runs at a time [default: number of processors]
+    /// Simulate this many runs at a time [default: number of processors]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<usize>,
 }
@@ -632,7 +634,7 @@ pub enum PageFormat {
     Table,
     /// One object
     Json,
-    /// A page
+    /// A page; with --output every figure goes to a CSV file beside it
     Markdown,
 }
 

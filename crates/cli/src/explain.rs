@@ -129,7 +129,7 @@ impl Teller<'_> {
             short(calls.round_trips as f64 / calls.count.max(1) as f64),
         ));
         grid.row(
-            ["  round trip, who: what its time went to", "in so many", "mean of", "share"].map(word).into(),
+            ["  round trip, task: where its time went", "in so many", "mean of", "share"].map(word).into(),
         );
         grid.row(["", "calls", "all, ms", "%"].map(word).into());
         let mut parts: Vec<&CallPart> = calls.parts.iter().collect();
@@ -161,7 +161,7 @@ impl Teller<'_> {
             Whom::Caller => format!("{caller} itself"),
             Whom::Sibling => format!("another {caller}"),
             Whom::Named(name) => name.clone(),
-            Whom::Nobody => "nobody".to_owned(),
+            Whom::Nobody => "no task".to_owned(),
         };
         format!("  {}{by}: {}", part.step.words(), self.cause(part.cause, &whom))
     }
@@ -184,8 +184,8 @@ impl Teller<'_> {
         for share in &self.anatomy.device.causes {
             let text = match share.cause {
                 Cause::Behind(task) => format!("  works for {}", self.anatomy.name(task)),
-                Cause::Plugged => "  stands still: the queue is plugged".to_owned(),
-                Cause::Held => "  stands still with requests queued".to_owned(),
+                Cause::Plugged => "  idle: the queue is plugged".to_owned(),
+                Cause::Held => "  idle, though requests are queued".to_owned(),
                 Cause::Flush => "  flushes its cache".to_owned(),
                 other => format!("  waits: {}", self.named(other)),
             };

@@ -19,11 +19,11 @@ impl ContextId {
 /// ioprio class, best first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum IoClass {
-    /// Before everybody else.
+    /// Before all others.
     RealTime,
     /// The default.
     BestEffort,
-    /// Only when nobody else wants the device.
+    /// Only when no other I/O wants the device.
     Idle,
 }
 
@@ -81,7 +81,7 @@ pub struct Context {
     pub ioprio: IoPrio,
     /// Group of bios that bring none of their own.
     pub group: GroupId,
-    /// Is there still a task behind it? A dead context's requests are served, but nobody idles for it.
+    /// Is there still a task behind it? A dead context's requests are served, but no elevator idles for it.
     pub alive: bool,
     /// Counts the tasks that had this slot: an elevator that keeps state per context starts afresh when it changes.
     pub epoch: u32,
@@ -125,7 +125,7 @@ impl Contexts {
     }
 
     /// A table for `capacity` contexts beside those that each of `groups` groups shares, the root included; with others than
-    /// the root as many in reserve for when somebody takes all of those.
+    /// the root as many in reserve for when one subtree takes all of those.
     pub(crate) fn with_groups(capacity: usize, groups: usize) -> Contexts {
         let shared = groups.max(1);
         let size = Contexts::slots_for(capacity, shared);

@@ -1,4 +1,4 @@
-//! The fairlift scheduler: the same source decides in the simulator, in the kernel module and in the server.
+//! The fairlift scheduler: the same source decides in the lab, in the kernel module and in the server.
 //!
 //! A host owns time, threads, memory and the device; the core owns the order. [`queue::RequestQueue`] is the
 //! whole block layer above a device (admission, plugging, merging, elevator, dispatch list, barriers) for hosts

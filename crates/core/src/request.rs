@@ -1,6 +1,6 @@
 //! Bios, requests and the pool they live in.
 //!
-//! A *bio* is what a program submits; a *request* is one or more merged bios on their way to the device. Requests
+//! A *bio* is what a program submits; a *request* is one or more merged bios that the device serves as one. Requests
 //! are slots of a pool with a fixed capacity, named by [`RequestId`]; elevators link them by id.
 
 use core::ops::{BitOr, Index, IndexMut};
@@ -34,7 +34,7 @@ pub struct Flags(u16);
 impl Flags {
     /// No modifier.
     pub const NONE: Flags = Flags(0);
-    /// Somebody waits for this write. Reads are sync without it.
+    /// A task waits for this write. Reads are sync without it.
     pub const SYNC: Flags = Flags(1);
     /// File system metadata.
     pub const META: Flags = Flags(1 << 1);
@@ -122,7 +122,7 @@ impl Bio {
         self.sector + self.sectors as u64
     }
 
-    /// Does somebody wait for it? Reads always, writes when flagged SYNC.
+    /// Does a task wait for it? Reads always, writes when flagged SYNC.
     #[inline]
     pub const fn is_sync(&self) -> bool {
         matches!(self.op, Op::Read) || self.flags.contains(Flags::SYNC)
@@ -175,7 +175,7 @@ pub struct Request {
     pub ioprio: IoPrio,
     /// The first bio's group, its owner. It stays that one's until it is done.
     pub group: GroupId,
-    /// The group that is billed for it, and in whose queue it waits: the owner, unless somebody waits for the owner's I/O and
+    /// The group that is billed for it, and in whose queue it waits: the owner, unless another group waits for the owner's I/O and
     /// pays for it (`group/ledger.rs`).
     pub payer: GroupId,
     /// When the slot was taken, nanoseconds; a merged request keeps the oldest.
@@ -225,7 +225,7 @@ impl Request {
         self.sector + self.sectors as u64
     }
 
-    /// Does somebody wait for it? Reads always, writes when flagged SYNC.
+    /// Does a task wait for it? Reads always, writes when flagged SYNC.
     #[inline]
     pub const fn is_sync(&self) -> bool {
         matches!(self.op, Op::Read) || self.flags.contains(Flags::SYNC)

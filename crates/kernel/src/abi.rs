@@ -22,7 +22,7 @@ use crate::replay::Header;
 pub const NO_SLOT: Slot = u32::MAX;
 /// [`fairlift_dispatch`]: nothing to give away until the time stored in `until`.
 pub const IDLE: Slot = u32::MAX - 1;
-/// [`fairlift_yield`]: to somebody unknown.
+/// [`fairlift_yield`]: to an unknown task.
 pub const UNKNOWN: u32 = u32::MAX;
 
 /// In [`CArrival::flags`]: the context's task sent it for itself ([`Arrival::own`]).
@@ -634,7 +634,7 @@ struct Text<'a> {
 
 impl<'a> Text<'a> {
     /// # Safety
-    /// `buffer` points to `size` bytes, at least one, that nobody else uses during `'a`.
+    /// `buffer` points to `size` bytes, at least one, that no other code uses during `'a`.
     unsafe fn new(buffer: *mut c_char, size: usize) -> Text<'a> {
         // SAFETY: the caller says so, and bytes have no invalid values once written; C's buffers are initialised.
         let buffer = unsafe { core::slice::from_raw_parts_mut(buffer.cast::<u8>(), size) };

@@ -460,7 +460,7 @@ impl Host {
         self.note(Call::ContextExit(number), Answer::None);
     }
 
-    /// `from` now waits for `to`'s I/O, or for that of somebody unknown.
+    /// `from` now waits for `to`'s I/O, or for that of an unknown task.
     pub fn yield_to(&mut self, from: u32, to: Option<u32>, now: u64) {
         let now = self.enter(now);
         if self.has_given_up() {
@@ -516,7 +516,7 @@ impl Host {
     }
 
     /// Has this group, or one above it, so many of the host's `tags` that it should leave the rest to others? As the core gives
-    /// out places: half of them to whoever comes first; then a subtree may have three quarters of what it has and what is left
+    /// out places: half of them in order of arrival; then a subtree may have three quarters of what it has and what is left
     /// to its parent's, at each level. The first is for nobody too many.
     pub fn takes_too_many(&self, number: u32, tags: u32) -> bool {
         let taken = self.taken() as u32;

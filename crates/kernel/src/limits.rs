@@ -1,9 +1,9 @@
 //! Limits of groups in the module: bios wait before they are requests, in lines that the module keeps, one for each group and
-//! direction. The core knows of each line that somebody stands in it, and how much the first one sends; it says when that one
+//! direction. The core knows of each line whether it is empty, and how much its first bio carries; it says when that one
 //! may go. So a limit holds neither slots nor tags, however many wait, and no table bounds how many do.
 //!
-//! A host asks for a bio ([`Host::ask`]), puts it at the end of the line it is told, asks for the first of the line again when
-//! one has left it, and lets go whom [`Host::let_in`] names.
+//! A host asks for a bio ([`Host::ask`]), puts it at the end of the line that the answer names, asks for the first of the line again when
+//! one has left it, and releases the one that [`Host::let_in`] names.
 
 use fairlift_core::GroupId;
 use fairlift_core::collections::{Id, Table};
@@ -139,7 +139,7 @@ impl Host {
         answer
     }
 
-    /// A bio that nobody may hold up goes, and is charged. If not `whole` it is the rest of one of which a part went before
+    /// A bio that may not be held up goes, and is charged. If not `whole` it is the rest of one of which a part went before
     /// ([`Limiter::charge_rest`]).
     pub fn charge(&mut self, number: u32, direction: Direction, bytes: u64, whole: bool, now: u64) {
         let now = self.enter(now);

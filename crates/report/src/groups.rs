@@ -60,7 +60,7 @@ fn share(
     Some(Figure {
         name: file_name(&["share", label, "group", path.trim_start_matches('/')]),
         title: title("Share of device time", label, &format!("group {path}")),
-        caption: "Part of the device's working time that the group had, with the groups below it; dashed: its due by weight \
+        caption: "The group's share of the device's working time, with the groups below it; dashed: its due by weight \
                   among those that had requests waiting or in the device for at least half of the interval.",
         case,
         chart: Chart {

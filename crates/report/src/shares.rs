@@ -19,8 +19,8 @@ pub(crate) fn share(case: usize, label: &str, name: &str, runs: &[RunResult]) ->
         lines,
         file_name(&["share", label, name]),
         title("Share of device time", label, name),
-        "Part of the device's working time that went to the job's own requests; what is written for it by kernel threads is \
-         theirs. Intervals without any work are left out.",
+        "Share of the device's working time that went to the job's own requests; writes of kernel threads count for these \
+         threads. Intervals without any work are left out.",
         "share of device time",
     )
 }

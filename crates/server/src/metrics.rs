@@ -73,9 +73,12 @@ fn text(server: &Server) -> String {
         tenants[at].1.requests[1].load(Relaxed) as f64
     });
     of_export("weight", "gauge", "Weight.", &|at| f64::from(tenants[at].1.share().weight));
-    of_export("due_ratio", "gauge", "Part of the device due to it among those busy now.", &|at| {
-        tenants[at].2.due
-    });
+    of_export(
+        "due_ratio",
+        "gauge",
+        "Share of the device that is due to it beside the exports busy now.",
+        &|at| tenants[at].2.due,
+    );
     of_export("device_seconds_total", "counter", "Device time it was billed.", &|at| {
         seconds(tenants[at].2.stats.time_ns)
     });

@@ -107,7 +107,7 @@ impl fmt::Display for LabError {
             LabError::Stuck { at_ns } => {
                 write!(
                     f,
-                    "internal error: the simulation stands still at {} s; please report it",
+                    "internal error: the simulation makes no progress at {} s; please report it",
                     *at_ns as f64 / 1e9
                 )
             }

@@ -252,7 +252,7 @@ fn figures(scenario: &Scenario, columns: &[Vec<&RunResult>], goal: &Goal, as_goo
     sentences
 }
 
-/// What is said of a choice that keeps everybody, or comes nearest.
+/// The sentence about a choice that keeps every job, or comes nearest.
 fn balanced(
     scenario: &Scenario,
     columns: &[Vec<&RunResult>],
@@ -266,15 +266,12 @@ fn balanced(
     let same = if others.is_empty() { String::new() } else { format!(" {others} would do as well.") };
     vec![match keeping {
         0 => format!(
-            "No scheduler keeps everybody (every job at two thirds of its best rate or more); {} comes nearest.{same}",
+            "Under no scheduler does every job get two thirds of its best rate or more; {} comes nearest.{same}",
             name(chosen)
         ),
-        1 => format!(
-            "{} alone keeps everybody: no job gets less than two thirds of its best rate.",
-            name(chosen)
-        ),
+        1 => format!("Under {} alone every job gets at least two thirds of its best rate.", name(chosen)),
         _ => format!(
-            "{} keeps everybody: no job gets less than two thirds of its best rate; of those that do so it moves most, or as much.{same}",
+            "Under {} every job gets at least two thirds of its best rate; of the schedulers that do so it moves most, or as much.{same}",
             name(chosen)
         ),
     }]
@@ -309,7 +306,10 @@ fn certainty(
     let seeds = columns.first().map_or(0, Vec::len);
     if seeds < 2 {
         return match matters {
-            true => vec!["One run each: --seeds 5 tells what is chance, and what a slightly different device turns around.".to_owned()],
+            true => vec![
+                "One run each: --seeds 5 also shows chance and the effect of a slightly different device."
+                    .to_owned(),
+            ],
             false => Vec::new(),
         };
     }

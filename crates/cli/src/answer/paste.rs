@@ -60,9 +60,7 @@ pub fn lines(spec: &SchedulerSpec, rules: &Rules, device: &DeviceSpec, groups: &
     let mut lines = Lines::default();
     match spec.era() {
         Some(Era::Ours) => {
-            lines
-                .notes
-                .push(format!("{} runs in the lab only: there is no line that chooses it", spec.name()));
+            lines.notes.push(format!("{} runs in the lab only, so no command selects it", spec.name()));
             return lines;
         }
         Some(Era::BlkMq) if spec.name().starts_with("fl-") => {
@@ -71,7 +69,7 @@ pub fn lines(spec: &SchedulerSpec, rules: &Rules, device: &DeviceSpec, groups: &
         _ => {}
     }
     if spec.asked_profile().is_some() {
-        lines.notes.push(format!("{spec} is the elevator of another kernel: no line chooses a profile"));
+        lines.notes.push(format!("{spec} has another kernel's rules, and no command selects a profile"));
         return lines;
     }
     let disk = Disk::of(device);
@@ -85,7 +83,8 @@ pub fn lines(spec: &SchedulerSpec, rules: &Rules, device: &DeviceSpec, groups: &
         lines.cgroup = cgroup(spec, &disk, groups, &mut lines.notes);
     } else if !groups.is_empty() {
         lines.notes.push(
-            "how groups are set in such an old kernel: blkio.weight of its own cgroup hierarchy".to_owned(),
+            "in a kernel this old, blkio.weight in its own cgroup hierarchy sets the weight of a group"
+                .to_owned(),
         );
     }
     lines
@@ -101,7 +100,7 @@ fn files(spec: &SchedulerSpec, notes: &mut Vec<String>) -> Vec<(String, String)>
         } else if spec.knows_groups() && fairlift_core::group::TUNABLES.iter().any(|t| t.name == name) {
             files.push((format!("iosched/{name}"), value.to_owned()));
         } else {
-            notes.push(format!("{name}={value} is a setting of the lab: no file has it"));
+            notes.push(format!("{name}={value} is a setting of the lab, which no file of a kernel has"));
         }
     }
     files
@@ -136,7 +135,7 @@ fn cgroup(spec: &SchedulerSpec, disk: &Disk, groups: &GroupTree, notes: &mut Vec
             match weight_file {
                 Some("io.bfq.weight") if group.weight > BFQ_WEIGHT_MAX => {
                     notes.push(format!(
-                        "{}: bfq's weights end at {BFQ_WEIGHT_MAX}; scale all of them",
+                        "{}: bfq's largest weight is {BFQ_WEIGHT_MAX}; scale all weights",
                         group.path
                     ));
                 }

@@ -102,12 +102,12 @@ pub fn why_not(columns: &[Vec<&RunResult>]) -> String {
             short(100.0 * (1.0 - busy))
         ),
         _ => format!(
-            "whoever orders them, the device needs as long: {inside} requests are in it on average, {in_front} in front of it"
+            "the device takes as long in any order: on average {inside} requests are in it and {in_front} in front of it"
         ),
     }
 }
 
-/// The processor, or the scheduler's lock, is what everybody waits for under every scheduler.
+/// The processor, or the scheduler's lock, is what every job waits for under every scheduler.
 fn processor(sums: &[Sums]) -> Option<String> {
     let busiest = |s: &Sums| s.cpu().max(s.share(s.lock_ns));
     if !sums.iter().all(|s| s.lifetime_ns > 0 && busiest(s) >= NEARLY_ALWAYS) {
@@ -120,7 +120,7 @@ fn processor(sums: &[Sums]) -> Option<String> {
     ))
 }
 
-/// Is the processor what everybody waits for? Then rates differ by what the schedulers cost.
+/// Does every job wait for the processor? Then rates differ by the schedulers' processor cost.
 pub fn is_processor_bound(columns: &[Vec<&RunResult>]) -> Option<String> {
     processor(&columns.iter().map(|runs| Sums::of(runs)).collect::<Vec<_>>())
 }

@@ -1,50 +1,99 @@
-//! Experiments as a page: who says what and how much of it comes out, then each experiment in a line, then all figures, folded.
+//! Experiments as a page: what the letters ask and how many of their figures are reproduced, then each experiment in a line, then a
+//! section for each. The figures themselves go to a file of data beside the page ([`super::figures`]).
 
 use std::fmt::Write as _;
 
-use fairlift_sim::scenario::LeftOut;
+use fairlift_sim::scenario::{LeftOut, Origin};
 
 use super::tally::{self, Tally};
-use super::text::tolerance;
 use super::{Experiment, Row, Status, Summary, ratio};
-use crate::number::short;
 
-/// What the table at the top counts.
-const WHAT_COUNTS: &str = "\
-*Printed*: the figure stands in a letter or another public post. *Derived*: a ratio of printed figures, or one that a letter's text gives in words.
-*Statement*: what a letter's figures say without a number of their own, within the limits given. *Fitted*: a value of the model was chosen so that
-it comes out, so it proves nothing. *Our aim*: nobody published it. A figure counts once, however many schedulers are to show it.
+/// What the page is, for a reader who does not know the letters.
+const WHAT_IT_IS: &str = "\
+Kernel developers published measurements of disk schedulers in letters to linux-kernel. Each experiment here repeats one of these measurements in
+the lab, on a modelled disk of that time. A figure is *reproduced* if the lab's figure is within the stated tolerance of the published one, most often
+a quarter. A figure that is not reproduced stays, with the reason. No value of a model was changed to reproduce a single figure, except where a figure is
+called *fitted*.
 
 ";
 
-/// A page that says which command wrote it. `names`: the experiments asked for.
+/// The question of each letter.
+const LETTERS: [(&str, &str); 6] = [
+    ("Brunelle", "2008: what does the search for merges cost random I/O, and what does `nomerges` save?"),
+    ("Goyal", "2009: do groups with weights get their shares of a disk, under each elevator?"),
+    ("Zoccolo", "2009: is an fsync faster if deadline separates sync from async requests?"),
+    ("Moyer", "2010: is an fsync under CFQ faster if its task yields to the journal's thread?"),
+    ("Tsuruta", "2009: what do groups by dm-ioband cost readers, beside the IO controller?"),
+    ("Kara", "2012: how many fsyncs a second does jbd do beside a reader?"),
+];
+
+/// What the origins are.
+const ORIGINS: &str = "\
+*Printed*: the figure stands in a letter or another public text. *Derived*: a ratio of printed figures, or one that a letter gives in words.
+*Statement*: a range that follows from a letter's figures or words. *Fitted*: a value of the model was chosen so that the figure is reproduced, so the
+figure proves nothing. *Our aim*: a target of this project, without a publication. A figure counts once, even if several schedulers should show it.
+
+";
+
+/// A page that says which command wrote it. `names`: the experiments asked for; `data`: the file with the figures.
 pub(super) fn page(
     experiments: &[Experiment],
     tallies: &[Tally],
     summary: &Summary,
     names: &[String],
+    data: Option<&str>,
 ) -> String {
     let mut out = String::from("# Experiments: published figures beside ours\n\n");
+    out.push_str(WHAT_IT_IS);
+    letters(&mut out, tallies);
+    let _ = writeln!(out, "{}.\n", summary.sentence());
+    overview(&mut out, experiments);
+    out.push_str("\n## Counts by origin\n\n");
+    out.push_str(ORIGINS);
+    out.push_str(&tally::markdown(tallies));
     let names: String = names.iter().map(|n| format!(" {n}")).collect();
-    let _ = writeln!(
+    let _ = write!(
         out,
-        "Written by `fairlift reproduce{names}` ({}); do not edit.\n",
+        "\n`fairlift reproduce{names}` ({}) wrote this page; do not edit.",
         env!("CARGO_PKG_VERSION")
     );
-    out.push_str(WHAT_COUNTS);
-    out.push_str(&tally::markdown(tallies));
-    let _ = writeln!(out, "\n{}.\n", summary.sentence());
-    overview(&mut out, experiments);
+    if let Some(data) = data {
+        let _ = write!(
+            out,
+            " [{data}]({data}) has every figure: published, ours, their ratio, the accepted range, the verdict, the reason and the source."
+        );
+    }
+    out.push('\n');
     for experiment in experiments {
         details(&mut out, experiment);
     }
     out
 }
 
-/// Each experiment in a line: how much of it comes out, and why most of the rest does not.
+/// What each letter asks, and how many of its figures are reproduced.
+fn letters(out: &mut String, tallies: &[Tally]) {
+    let of = |letter: &str, origin: Origin| tallies.iter().find(|t| t.letter == letter && t.origin == origin);
+    if !LETTERS.iter().any(|(letter, _)| tallies.iter().any(|t| t.letter == *letter)) {
+        return;
+    }
+    out.push_str("| letter | question | printed figures reproduced | derived | statements |\n|---|---|---:|---:|---:|\n");
+    for (letter, question) in LETTERS {
+        let cells =
+            [Origin::Printed, Origin::Derived, Origin::Statement].map(|origin| match of(letter, origin) {
+                Some(tally) => format!("{} of {}", tally.reproduced + tally.better, tally.figures),
+                None => String::new(),
+            });
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            let _ = writeln!(out, "| {letter} | {question} | {} |", cells.join(" | "));
+        }
+    }
+    out.push('\n');
+}
+
+/// Each experiment in a line: how many figures are reproduced, and why most of the others are not.
 fn overview(out: &mut String, experiments: &[Experiment]) {
     out.push_str(
-        "| experiment | comparisons | come out | most of the rest does not because |\n|---|---:|---:|---|\n",
+        "| experiment | comparisons | reproduced | why most of the others are not |\n|---|---:|---:|---|\n",
     );
     for experiment in experiments {
         let name = &experiment.scenario.name;
@@ -54,14 +103,18 @@ fn overview(out: &mut String, experiments: &[Experiment]) {
             Some((why, count)) => format!("{} ({count})", cut(why)),
             None => String::new(),
         };
-        let _ = writeln!(out, "| [{name}](#{name}) | {cells} | {} | {why} |", comes_out(experiment));
+        let _ = writeln!(out, "| [{name}](#{name}) | {cells} | {} | {why} |", reproduced(experiment));
     }
 }
 
-/// How many comparisons come out, or better.
-fn comes_out(experiment: &Experiment) -> usize {
+/// How many comparisons are reproduced, or better.
+fn reproduced(experiment: &Experiment) -> usize {
     let cells = experiment.rows.iter().flat_map(|row| &row.cells);
-    cells.filter(|cell| !matches!(Status::of(cell), Status::NotReproduced | Status::Known)).count()
+    cells.filter(|cell| is_reproduced(Status::of(cell))).count()
+}
+
+fn is_reproduced(status: Status) -> bool {
+    !matches!(status, Status::NotReproduced | Status::Known)
 }
 
 /// The beginning of a reason: its first sentence, or part of that.
@@ -77,7 +130,7 @@ fn cut(why: &str) -> String {
     }
 }
 
-/// One experiment: what it is, and its figures.
+/// One experiment: what it is, its rows in a line each, and why figures differ.
 fn details(out: &mut String, experiment: &Experiment) {
     let scenario = &experiment.scenario;
     let _ = writeln!(out, "\n## {}\n\n{}\n", scenario.name, plain(&scenario.title));
@@ -94,64 +147,67 @@ fn details(out: &mut String, experiment: &Experiment) {
     if cells == 0 {
         return;
     }
-    let (reasons, sources) = (Reasons::of(experiment), sources(experiment));
     let _ = writeln!(
         out,
-        "\n<details><summary>{} of {cells} comparisons come out</summary>\n\n\
-         | scheduler | of | figure | may be | case | published | ours | ratio | |\n|---|---|---|---|---|---:|---:|---:|---|",
-        comes_out(experiment)
+        "\n<details><summary>{} of {cells} comparisons are reproduced</summary>\n\n\
+         | figure | of | schedulers | comparisons | reproduced | ours / published |\n|---|---|---|---:|---:|---:|",
+        reproduced(experiment)
     );
-    for row in &experiment.rows {
-        figures(out, row, &reasons, &sources);
-    }
-    notes(out, "Sources", "s", sources.iter().copied());
-    notes(out, "Reasons", "r", reasons.list.iter().map(|(why, _)| *why));
+    figures(out, experiment);
+    reasons(out, &Reasons::of(experiment));
     out.push_str("\n</details>\n");
 }
 
-/// The figures of one published row.
-fn figures(out: &mut String, row: &Row, reasons: &Reasons<'_>, sources: &[&str]) {
-    let p = &row.published;
-    let (label, unit) = (p.label(), p.unit());
-    let what = if unit.is_empty() || label.contains(unit) { label } else { format!("{label}, {unit}") };
-    let source = sources.iter().position(|s| *s == p.source);
-    let source = source.map_or_else(String::new, |at| format!(" s{}", at + 1));
-    for cell in &row.cells {
-        let verdict = match Status::of(cell) {
-            Status::Reproduced => "comes out".to_owned(),
-            Status::Better => "better".to_owned(),
-            Status::NotReproduced => "**does not come out**".to_owned(),
-            Status::Known => format!("**no**: {}", reasons.number(cell.why.as_deref())),
-            Status::Stale => {
-                format!("comes out; the reason why not is stale ({})", reasons.number(cell.why.as_deref()))
-            }
-        };
-        let _ = writeln!(
-            out,
-            "| `{}` | {} | {what} | {}; {}{source} | {} | {} | {} | {} | {verdict} |",
-            p.scheduler,
-            plain(&p.job),
-            tolerance(row),
-            p.origin_of(&cell.case).label(),
-            plain(&cell.case),
-            short(cell.published),
-            short(cell.ours),
-            ratio(cell).map_or_else(|| "-".to_owned(), |r| format!("{r:.2}")),
-        );
-    }
-}
-
-/// A numbered list that the table refers to.
-fn notes<'a>(out: &mut String, head: &str, letter: &str, notes: impl Iterator<Item = &'a str>) {
-    for (at, note) in notes.enumerate() {
-        if at == 0 {
-            let _ = writeln!(out, "\n{head}:\n");
+/// Every figure's kind in a line: of which job, and how far ours are from those published, over all schedulers and cases.
+fn figures(out: &mut String, experiment: &Experiment) {
+    let mut kinds: Vec<((String, &str), Vec<&Row>)> = Vec::new();
+    for row in &experiment.rows {
+        let p = &row.published;
+        let (label, unit) = (p.label(), p.unit());
+        let what = if unit.is_empty() || label.contains(unit) { label } else { format!("{label}, {unit}") };
+        let key = (what, p.job.as_str());
+        match kinds.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, rows)) => rows.push(row),
+            None => kinds.push((key, vec![row])),
         }
-        let _ = writeln!(out, "* {letter}{}: {}.", at + 1, plain(note.trim_end_matches('.')));
+    }
+    for ((what, job), rows) in kinds {
+        let cells: Vec<_> = rows.iter().flat_map(|row| &row.cells).collect();
+        let good = cells.iter().filter(|cell| is_reproduced(Status::of(cell))).count();
+        let mut schedulers: Vec<&str> = rows.iter().map(|row| row.published.scheduler.as_str()).collect();
+        schedulers.dedup();
+        let schedulers = match schedulers.as_slice() {
+            [few @ ..] if few.len() <= 4 => {
+                few.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+            }
+            many => format!("{} schedulers", many.len()),
+        };
+        let ratios: Vec<f64> = cells.iter().filter_map(|cell| ratio(cell)).collect();
+        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let range = match ratios.len() {
+            0 => "-".to_owned(),
+            1 => format!("{least:.2}"),
+            _ => format!("{least:.2} to {most:.2}"),
+        };
+        let _ =
+            writeln!(out, "| {what} | {} | {schedulers} | {} | {good} | {range} |", plain(job), cells.len());
     }
 }
 
-/// Why figures of an experiment do not come out, each reason once, and of how many figures.
+/// Why figures differ, the most frequent reason first.
+fn reasons(out: &mut String, reasons: &Reasons<'_>) {
+    let mut list: Vec<_> = reasons.list.iter().collect();
+    list.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    for (at, (why, count)) in list.into_iter().enumerate() {
+        if at == 0 {
+            out.push_str("\nReasons, with the number of comparisons:\n\n");
+        }
+        let _ = writeln!(out, "* {count}: {}.", plain(why.trim_end_matches('.')));
+    }
+}
+
+/// Why figures of an experiment are not reproduced: each reason once, with its number of figures.
 struct Reasons<'a> {
     list: Vec<(&'a str, usize)>,
 }
@@ -167,23 +223,6 @@ impl<'a> Reasons<'a> {
         }
         Reasons { list }
     }
-
-    fn number(&self, why: Option<&str>) -> String {
-        let at = self.list.iter().position(|(known, _)| Some(*known) == why);
-        at.map_or_else(String::new, |at| format!("r{}", at + 1))
-    }
-}
-
-/// Where the figures stand, each source once.
-fn sources(experiment: &Experiment) -> Vec<&str> {
-    let mut list: Vec<&str> = Vec::new();
-    for row in &experiment.rows {
-        let source = row.published.source.as_str();
-        if !source.is_empty() && !list.contains(&source) {
-            list.push(source);
-        }
-    }
-    list
 }
 
 /// One line that cannot break a table.

@@ -1,5 +1,6 @@
 //! `fairlift reproduce`: published figures beside ours.
 
+mod figures;
 mod find;
 mod json;
 mod markdown;
@@ -36,15 +37,15 @@ struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Status {
-    /// It comes out.
+    /// Ours is within the tolerance.
     Reproduced,
     /// Ours is beyond the tolerance, on the good side.
     Better,
-    /// It does not come out, and nobody said so before.
+    /// It differs, and the experiment does not say that it does.
     NotReproduced,
-    /// It does not come out; the experiment says why.
+    /// It differs; the experiment says why.
     Known,
-    /// It comes out although the experiment says that it does not.
+    /// It is reproduced although the experiment says that it is not.
     Stale,
 }
 
@@ -56,6 +57,17 @@ impl Status {
             (_, Some(_)) => Status::Stale,
             (Verdict::Reproduced, None) => Status::Reproduced,
             (Verdict::Better, None) => Status::Better,
+        }
+    }
+
+    /// As JSON and CSV name it.
+    fn word(self) -> &'static str {
+        match self {
+            Status::Reproduced => "reproduced",
+            Status::Better => "better",
+            Status::NotReproduced => "not-reproduced",
+            Status::Known => "known",
+            Status::Stale => "stale",
         }
     }
 }
@@ -89,10 +101,11 @@ impl Summary {
     }
 
     fn sentence(&self) -> String {
-        let mut out = format!("{} of {} comparisons come out", self.reproduced + self.stale, self.figures);
+        let mut out =
+            format!("{} of {} comparisons are reproduced", self.reproduced + self.stale, self.figures);
         let parts = [
             (self.better, "are better"),
-            (self.known, "known not to come out"),
+            (self.known, "known not to be reproduced"),
             (self.not_reproduced, "NOT REPRODUCED"),
             (self.stale, "reproduced but still listed as known not to be"),
         ];
@@ -111,6 +124,11 @@ fn ratio(cell: &Cell) -> Option<f64> {
 /// Run the experiments asked for and print them.
 pub fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Failure> {
     let output = Output::open(arguments.output.as_deref())?;
+    let data = match format(arguments) {
+        PageFormat::Markdown => arguments.output.as_deref().map(|page| page.with_extension("csv")),
+        PageFormat::Table | PageFormat::Json => None,
+    };
+    let data_output = data.as_deref().map(|path| Output::open(Some(path))).transpose()?;
     let scenarios = find::scenarios(&arguments.experiments)?;
     let count = scenarios.len();
     let mut experiments = Vec::new();
@@ -125,8 +143,14 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Failure> {
     let text = match format(arguments) {
         PageFormat::Table => text::page(&experiments, &tallies, &summary, output.style()),
         PageFormat::Json => json::page(&experiments, &tallies, &summary),
-        PageFormat::Markdown => markdown::page(&experiments, &tallies, &summary, &arguments.experiments),
+        PageFormat::Markdown => {
+            let data = data.as_deref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy());
+            markdown::page(&experiments, &tallies, &summary, &arguments.experiments, data.as_deref())
+        }
     };
+    if let Some(data_output) = data_output {
+        data_output.write(&figures::csv(&experiments))?;
+    }
     let to_file = !matches!(output, Output::Stdout);
     output.write(&text)?;
     if to_file {
@@ -165,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_excuses_a_figure_only_while_it_does_not_come_out() {
+    fn a_reason_excuses_a_figure_only_while_it_is_not_reproduced() {
         assert_eq!(Status::of(&cell(Verdict::NotReproduced, None)), Status::NotReproduced);
         assert_eq!(Status::of(&cell(Verdict::NotReproduced, Some("why"))), Status::Known);
         assert_eq!(Status::of(&cell(Verdict::Reproduced, Some("why"))), Status::Stale);

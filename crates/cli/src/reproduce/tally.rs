@@ -1,6 +1,6 @@
-//! How many figures there are, and what became of them: apart by who says what they should be, and in whose letter.
+//! How many figures there are, and what became of them: by origin and by letter.
 //!
-//! A figure counts once, however many schedulers are to show it: it comes out if it does under all of them.
+//! A figure counts once, however many schedulers are to show it: it is reproduced if it is so under all of them.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::style::Style;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Tally {
     pub(super) origin: Origin,
-    /// Empty: nobody's.
+    /// Empty: no letter's.
     pub(super) letter: String,
     pub(super) figures: usize,
     pub(super) reproduced: usize,
@@ -130,12 +130,12 @@ fn with_sums(tallies: &[Tally]) -> Vec<Tally> {
 const HEAD: [&str; 8] = [
     "",
     "compared",
-    "come out",
+    "reproduced",
     "better",
-    "known not to",
-    "unexpectedly not",
+    "known to differ",
+    "unexpectedly differ",
     "left out",
-    "part that comes out",
+    "share reproduced",
 ];
 
 /// On one screen.

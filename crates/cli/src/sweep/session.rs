@@ -116,7 +116,7 @@ fn has_figures(plan: &Plan, scenario: &fairlift_sim::scenario::Scenario) -> Resu
     let known: Vec<String> = jobs.chain(programs).chain(traced).chain(groups).collect();
     for term in plan.sweep.goal.terms.iter().filter(|term| !term.of.is_empty() && term.of != RUN) {
         if !known.contains(&term.of) {
-            let mut failure = Failure::new(format!("goal: nobody here is called '{}'", term.of));
+            let mut failure = Failure::new(format!("goal: no job, program or group is called '{}'", term.of));
             if let Some(near) = nearest(&term.of, known.iter().map(String::as_str)) {
                 failure = failure.help(format!("did you mean '{near}'?"));
             }

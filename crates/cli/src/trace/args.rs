@@ -148,9 +148,10 @@ Examples:
   fairlift replay volumes.csv --only 7,9 --timing scaled=0.5 --output-format csv
   fairlift replay alibaba.csv --set group./7.weight=500 --scheduler deadline,deadline:groups=0
 
-Each traced process is an io context of its own, each control group, or volume where processes are not told, a group. Timing open: at the recorded times. closed: a process goes on when as many
-of its I/Os are done as were then, and it has thought as long as it did then. asap: the same without thinking. scaled=N: open,
-all times multiplied by N. Latencies run from the moment an I/O is due, so that waiting for a request slot counts.")]
+Each traced process has its own io context. Each cgroup is a group; in a trace without processes each volume is one.
+Timing: open submits at the recorded times; scaled=N multiplies these times by N; closed submits when as many of the process'
+I/Os are complete as in the trace and its recorded think time has passed; asap is closed without think time.
+Latency runs from the moment at which an I/O is due, so waiting for a request slot counts.")]
 pub struct ReplayArguments {
     /// The trace: a file, '-', a directory, or NAME for NAME.blktrace.0, .1, ...
     #[arg(value_name = "TRACE")]
@@ -220,8 +221,8 @@ Examples:
   fairlift capture --device /dev/sda --output sda.csv                 until Ctrl-C
   fairlift capture --device /var/lib/db --seconds 60 --output db.bin   the disk below a folder, for a minute
 
-Needs root and tracefs. A tracing instance of its own is made and taken away again; other tracing is left alone. All I/O of
-the device is recorded, whoever does it: writeback and journal threads work for the command, too. Time stamps are
+Needs root and tracefs. fairlift makes a tracing instance and removes it afterwards; other tracing is not touched. It records
+all I/O of the device, by any process, because writeback and journal threads work for the command too. Time stamps are
 microseconds.")]
 pub struct CaptureArguments {
     /// Record this device only: a name, a device file, or a path on it [default: all]

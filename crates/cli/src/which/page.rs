@@ -35,10 +35,11 @@ fn head(rows: &[Row<'_>], kinds: &[&Kind]) -> String {
         kinds.iter().map(|kind| format!("{} {}", kind.word, seconds(kind.runtime_ns))).collect();
     let mut out = format!(
         "# Which scheduler\n\n\
-        Written by `fairlift which --output docs/which-scheduler.md`; `make test` makes a part of it again and compares. Nothing here is\n\
-        measured: it is what the [lab](models.md) says of {} loads on {} kinds of device under Linux 6.12 at each scheduler's defaults,\n\
-        with {SEEDS} seeds each ({}), and on devices 20 % faster and slower. How near the lab comes to a real kernel is not said here.\n\
-        [What a goal is, and what an answer says](cli.md#the-answer).\n\n",
+        This page answers which scheduler suits a load on a device, for {} common loads on {} kinds of device. Find the load that is nearest to\n\
+        yours. Every figure is simulated by the [lab](models.md), under Linux 6.12 at each scheduler's defaults, with {SEEDS} seeds\n\
+        each ({}), and on devices 20 % faster and slower. [Real kernels](real-kernels.md) shows how near the lab is to a real kernel.\n\
+        [The answer](cli.md#the-answer) explains goals and answers. `fairlift which --output docs/which-scheduler.md` writes this page;\n\
+        `make test` repeats a part of it and compares.\n\n",
         LOADS.len(),
         kinds.len(),
         times.join(", ")
@@ -53,7 +54,9 @@ fn head(rows: &[Row<'_>], kinds: &[&Kind]) -> String {
         let cells: String = cells.iter().map(|cell| format!(" {} |", choice(cell))).collect();
         let _ = writeln!(out, "| {}, `{}` |{cells}", load.title, load.goal);
     }
-    out.push_str("\n(any): no scheduler matters; of those as good the first stands here, in the order ");
+    out.push_str(
+        "\n(any): no scheduler matters. Where several are as good, the table has the first of the order ",
+    );
     let _ = writeln!(out, "{}.", SCHEDULERS.join(", "));
     out
 }

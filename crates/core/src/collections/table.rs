@@ -2,7 +2,7 @@
 //!
 //! In a kernel a panic stops the machine, so a look beyond the end is not one there: it reads a row that is as a new one, and
 //! what is written there is lost. It is counted ([`strays`]); a host that sees the count go up knows that the queue's own rules are
-//! broken, and can serve what it has without the core. Rows name each other by index and a new row names nobody, so a walk
+//! broken, and can serve what it has without the core. Rows name each other by index and a new row names no other, so a walk
 //! that strays ends there. In the lab and in tests, where a mistake is to be seen at once, it is a panic.
 
 use alloc::boxed::Box;

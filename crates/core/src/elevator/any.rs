@@ -29,12 +29,12 @@ pub enum AnyElevator {
     Noop(PerGroup<Noop>),
     /// Batches in sector order with deadlines.
     Deadline(PerGroup<Deadline>),
-    /// Every task its share, nobody behind a neighbour's queue.
+    /// Every task its share, no task behind a neighbour's queue.
     #[cfg(feature = "lab")]
     Fair(Box<Fair>),
     /// Batches by time, waiting for a reader's next request.
     Anticipatory(Box<PerGroup<Anticipatory>>),
-    /// A time slice for every process.
+    /// A slice of time for every process.
     Cfq(Box<Cfq>),
     /// No scheduler.
     #[cfg(feature = "lab")]

@@ -12,7 +12,7 @@
 //! | `full` | best-effort reads, RT and BE sync writes | async writes, all of the idle class | C. Zoccolo, 22 April 2009, reconstructed |
 //!
 //! The tunables keep the kernel's names in all three: `read_expire` is the first class's, `write_expire` and
-//! `writes_starved` the second's (the *sync_expire*, *async_expire* and *async_starved* of the posts).
+//! `writes_starved` the second's (the *sync_expire*, *async_expire* and *async_starved* of the letters).
 //!
 //! `full` adds a level above both, RT-class reads, which always wins, ends a running batch of the others and may starve
 //! them; and three heuristics: a batch also lasts at least `quantum`; a batch that starts because of an expired request
@@ -20,8 +20,8 @@
 //! seek cost everything but the second class goes in order of arrival.
 //!
 //! # What is verified about the two reconstructions
-//! The opening mail (22 April 2009, its first part) states the three levels and the three heuristics; the founding post
-//! (24 April 2009) states that FIFOs and the choice go by sync/async. The bodies of the patches were not found. Ours
+//! The opening mail (22 April 2009, its first part) states the three levels and the three heuristics; the letter of
+//! 24 April 2009 states that FIFOs and the choice follow sync and async. The bodies of the patches were not found. Ours
 //! are therefore, and may differ from his: the trees going by class too; refusing to merge a bio into a request of a
 //! lower class (else a background write would take an fsync's page down with it); the defaults of `rt_expire` and
 //! `quantum`; RT ending a running batch at once; looking back for the same request only once, so that a stream of

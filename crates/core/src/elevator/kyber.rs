@@ -65,7 +65,7 @@ struct Waiting {
 #[derive(Clone, Default)]
 pub struct Queue {
     domains: [Waiting; DOMAINS],
-    /// Whose turn it is, and requests it has had in it.
+    /// The domain that has the turn, and its requests in it.
     current: usize,
     batched: u32,
 }

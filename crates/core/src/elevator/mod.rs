@@ -146,7 +146,7 @@ impl Env<'_> {
     }
 
     /// Does a request make way for a new one at the same sector by going to the device at once, as in the kernels of the 2.6
-    /// era? That is unfair: who reads one sector again and again is served before everybody else. So it is done only while
+    /// era? That is unfair: who reads one sector again and again is served before all others. So it is done only while
     /// there is no group but the root; otherwise both are queued.
     #[inline]
     pub(crate) fn alias_goes_out(&self) -> bool {
@@ -157,7 +157,7 @@ impl Env<'_> {
 /// Who takes turns among groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grouping {
-    /// Nobody: the elevator has one queue for everybody.
+    /// Nobody: the elevator has one queue for all I/O.
     Blind,
     /// The queue above it, which says whose queue is asked: the elevator has one for each group ([`PerGroup`]).
     Queues,
@@ -206,7 +206,7 @@ pub trait Elevator: Send {
     /// The first request for this queue is about to be inserted: forget what its last tenant left.
     fn queue_started(&mut self, _group: GroupId) {}
 
-    /// The device is somebody else's from now on, until this queue is asked again ([`Grouping::Queues`] only).
+    /// The device serves another queue from now on, until this queue is asked again ([`Grouping::Queues`] only).
     fn queue_paused(&mut self, _group: GroupId) {}
 
     /// `context` is in another group from now on; what it has queued or in the device stays with the old one.
@@ -282,7 +282,7 @@ pub trait Elevator: Send {
     /// `context`'s priority changed.
     fn ioprio_changed(&mut self, _env: &mut Env<'_>, _context: ContextId) {}
 
-    /// `from` now waits for I/O of `to` (or of somebody unknown): idling for `from` is in vain. A hint.
+    /// `from` now waits for I/O of `to` (or of an unknown task): idling for `from` is in vain. A hint.
     fn yield_to(&mut self, _env: &mut Env<'_>, _from: ContextId, _to: Option<ContextId>) {}
 
     /// Whose next request it is idling for, after [`dispatch`](Elevator::dispatch) answered [`Dispatch::Idle`]. For those who

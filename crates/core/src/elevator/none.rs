@@ -1,6 +1,6 @@
 //! none: no scheduler. A request goes to the device as soon as there is a tag of the device's for it.
 //!
-//! There are no scheduler tags: the host gives its queue as many tags as the device takes requests, so whoever has one can be
+//! There are no scheduler tags: the host gives its queue as many tags as the device takes requests, so a request that has one can be
 //! served at once. What is left is to hand over in order of arrival.
 //!
 //! Source: Linux 6.12 `block/blk-mq.c` (`blk_mq_try_issue_directly`, `blk_mq_plug_issue_direct`), `block/blk-mq-sched.c`.

@@ -7,7 +7,7 @@ use crate::group::GroupId;
 use crate::request::{Bio, RequestId};
 use crate::tunable::Tunable;
 
-/// A scheduling policy for one queue. Every request [`insert`](Policy::insert)ed leaves exactly once: by
+/// An elevator for one queue. Every request [`insert`](Policy::insert)ed leaves exactly once: by
 /// [`dispatch`](Policy::dispatch), by [`drain`](Policy::drain), by being [`absorbed`](Policy::absorbed) or
 /// [`remove`](Policy::remove)d, or over [`Env::dispatch`].
 ///
@@ -48,7 +48,7 @@ pub trait Policy: Send {
         true
     }
 
-    /// The device is somebody else's from now on, until this queue is asked again.
+    /// The device serves another queue from now on, until this queue is asked again.
     fn paused(&mut self, _queue: &mut Self::Queue) {}
 
     /// A request it dispatched goes to the device now (the kernel's *activate*).
@@ -149,7 +149,7 @@ impl<P: Policy> PerGroup<P> {
         PerGroup { policy, queues, drained: 0, asked: GroupId::ROOT, grouping: Grouping::Queues }
     }
 
-    /// One queue for everybody: of groups it knows nothing.
+    /// One queue for all I/O: of groups it knows nothing.
     pub fn blind(policy: P) -> PerGroup<P> {
         PerGroup { grouping: Grouping::Blind, ..PerGroup::new(policy, 1) }
     }

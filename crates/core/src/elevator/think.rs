@@ -1,4 +1,4 @@
-//! Think time: how long somebody computes between two requests.
+//! Think time: how long a task computes between two requests.
 
 /// More samples than this (each counts 256, decaying by an eighth) and a mean is believed: three of them.
 pub(crate) const SAMPLES_VALID: u32 = 80;

@@ -2,7 +2,7 @@
 
 use super::tunables::Choice;
 
-/// Service that somebody has to pay for.
+/// Service that a group has to pay for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bill {
     /// Time the device was busy for it, nanoseconds.

@@ -6,7 +6,7 @@
 //! advances by `charge / W`. Whose start is not after now has had no more than its due and is *eligible*; of the eligible the
 //! one with the earliest *deadline* is served, `quantum / w` after its start.
 //!
-//! This is earliest eligible virtual deadline first (Stoica and Abdel-Wahab, 1995). Serving whoever has the smallest start,
+//! This is earliest eligible virtual deadline first (Stoica and Abdel-Wahab, 1995). Serving the entity with the smallest start,
 //! as CFQ's groups do, would let every light sibling have a turn before a heavy one gets its second. Here an entity that
 //! stays busy is never further from its due than the largest single charge: one slice and, where that is charged, the request
 //! that overran it; however many siblings it has, on each level of the tree.
@@ -16,7 +16,7 @@
 //! either). Now is the average of those who are there.
 //!
 //! Bounded work: each change costs O(log n) on each level up; an entity that becomes eligible is moved to the tree of the
-//! eligible ones when somebody is picked, at most [`MOVED_AT_ONCE`] of them at a time.
+//! eligible ones when one is picked, at most [`MOVED_AT_ONCE`] of them at a time.
 
 use super::{GroupId, GroupParams};
 use crate::collections::{Id, Table, Tree, TreeLinks};
@@ -155,7 +155,7 @@ struct Band {
     /// Starts times weights, and weights, summed over both. 2^64 times a weight of 2^14 and 2^32 children fit.
     sum: u128,
     weight: u64,
-    /// Now, while nobody is there.
+    /// Now, while none is there.
     left_at: Virtual,
 }
 
@@ -224,7 +224,7 @@ impl Fair {
         }
     }
 
-    /// A new group in a slot nobody has.
+    /// A new group in a free slot.
     pub(super) fn enter(&mut self, group: GroupId, parent: GroupId, params: &GroupParams) {
         self.nodes[group.index()] = Node::default();
         self.one_class &= params.class == IoClass::BestEffort;

@@ -1,13 +1,13 @@
 //! The ledger: the one place where service is counted.
 //!
 //! A request goes out, comes back, is handed back, fails or is waited for through here and nowhere else. Its *owner* is the
-//! group that sent it; its *payer* is the group that is billed, the same unless somebody waits for the owner and pays for
+//! group that sent it; its *payer* is the group that is billed, the same unless another group waits for the owner and pays for
 //! what it waits for ([`super::waits`]). Statistics of what was done are the owner's, everything below is the payer's.
 //!
 //! **Each nanosecond once.** A busy stretch, from one completion to the next, is billed to the payer of the request whose
-//! completion ends it, whoever's turn it is by then. While the device is empty and the core holds others' requests back for
-//! a group's next one, the time is billed to that group. An empty device for which nobody has anything is nobody's, and so
-//! is the time by which a host comes later than the core asked it to. What a request for several (a flush) took is split
+//! completion ends it, whichever group has the turn by then. While the device is empty and the core holds others' requests back for
+//! a group's next one, the time is billed to that group. An empty device without any queued request is billed to no group, and neither
+//! is the time by which a host calls later than the core asked it to. What a request for several (a flush) took is split
 //! among them, the remainder going to the first. So the bills add up to the time the device was busy or waited for; the
 //! property tests hold the core to that.
 //!
@@ -16,7 +16,7 @@
 //! would have done in the meantime, at the speed it was seen to have.
 //!
 //! A bill is kept on the group's account until the turn that goes on is over, or until it is decided whose the next one is:
-//! the tree ([`super::fair`]) is told then, once, at every level.
+//! the tree ([`super::fair`]) is charged then, once, at every level.
 
 use super::GroupId;
 use super::charge::{Bill, Charge, Speed};

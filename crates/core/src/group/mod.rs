@@ -169,7 +169,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// A table for `capacity` groups beside the root, and as many in reserve for when somebody takes all of those
+    /// A table for `capacity` groups beside the root, and as many in reserve for when one subtree takes all of those
     /// (`places.rs`). The only allocation it ever makes.
     pub fn new(capacity: usize) -> Groups {
         let size = Groups::slots_for(capacity);
@@ -292,7 +292,7 @@ impl Groups {
         }
     }
 
-    /// What part of the device is due to the group's own tasks while those that are busy now are, in 2^-20. A group that is
+    /// What share of the device is due to the group's own tasks while those that are busy now are, in 2^-20. A group that is
     /// not busy counts as if it were.
     pub fn share(&self, id: GroupId) -> u64 {
         self.fair.share(id)
@@ -334,7 +334,7 @@ impl Groups {
         &self.ledger
     }
 
-    /// Whose turn it is, after all bills.
+    /// The group that has the turn, after all bills.
     pub(crate) fn next(&mut self) -> Option<GroupId> {
         self.settle();
         self.fair.pick()
@@ -493,12 +493,12 @@ impl Groups {
         self.ledger.wait(payer, now, until_ns);
     }
 
-    /// It is kept for nobody any more.
+    /// It is kept for no group any more.
     pub(crate) fn stop_waiting(&mut self, now: u64) {
         self.ledger.stop_waiting(now);
     }
 
-    /// Take everybody out of the tree who has nothing queued (an elevator leaves).
+    /// Take all groups without queued requests out of the tree (an elevator leaves).
     pub(crate) fn leave_dry(&mut self) {
         self.settle();
         for id in (0..self.slots.len()).map(GroupId::from_index) {

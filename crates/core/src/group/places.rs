@@ -1,10 +1,10 @@
 //! The places of a table (groups, contexts, request slots), given out so that no subtree of groups can keep the others from
 //! theirs.
 //!
-//! A table has places that are given to whoever comes first, as many as it was built for, and a *reserve*. Once the first are
+//! A table has places that are given in order of arrival, as many as it was built for, and a *reserve*. Once the first are
 //! gone a subtree may have at most three quarters of what it has and what is left to its parent's subtree, at each level; and
 //! the first place of a subtree that has none is granted as long as there is one. So a tenant that asks for more and more takes
-//! what the table was built for and is refused; whoever comes later, beside it or beside any group above it, still finds room.
+//! what the table was built for and is refused; a later group beside it, or beside any group above it, still finds room.
 //! The root's own are bounded by nothing but the table.
 
 use super::{DEPTH_MAX, GroupId, Groups};
@@ -31,7 +31,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// So many places for whoever comes first and so many in reserve, for a table of `slots` groups.
+    /// So many places in order of arrival and so many in reserve, for a table of `slots` groups.
     pub(crate) fn new(slots: usize, first_come: usize, reserve: usize) -> Places {
         let number = |places: usize| u32::try_from(places).unwrap_or(u32::MAX / 2);
         Places {

@@ -70,7 +70,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// The tree is told of every bill, also of that for the wait that went on.
+    /// Every bill reaches the tree, also of that for the wait that went on.
     pub(crate) fn settle(&mut self, now: u64) {
         self.groups.stop_waiting(now);
         self.groups.settle();
@@ -81,7 +81,7 @@ impl<'a> Rounds<'a> {
         self.groups.settings.charges_overrun()
     }
 
-    /// The part of the device that is due to `group`, in 2^-20.
+    /// The share of the device that is due to `group`, in 2^-20.
     pub(crate) fn share(&self, group: GroupId) -> u64 {
         self.groups.share(group)
     }

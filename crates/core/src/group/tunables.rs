@@ -16,7 +16,7 @@ const GROUP_IDLE: Tunable = Tunable::new(
     Unit::Milliseconds,
     (0, MAX),
     8,
-    "how long to wait for the next request of a group that ran dry; 0 = never",
+    "how long the device idles for a group that ran dry; 0 = never",
 );
 const GROUP_SLICE: Tunable = Tunable::new(
     "group_slice",
@@ -30,14 +30,14 @@ const GROUP_LATENCY: Tunable = Tunable::new(
     Unit::Milliseconds,
     (0, MAX),
     300,
-    "turns are cut so that a round over all busy groups takes this long; 0 = not cut",
+    "shortens turns so that a round over all busy groups takes this long; 0 = off",
 );
 const FAIRNESS: Tunable = Tunable::new(
     "fairness",
     Unit::Number,
     (0, 2),
     1,
-    "0: what overran a slice is forgiven (history), 1: charged, 2: also one group's requests at a time in the device",
+    "0: time beyond the slice is forgiven (history), 1: charged, 2: charged, and one group's requests at a time in the device",
 );
 const CHARGE: Tunable = Tunable::new(
     "charge",
@@ -52,7 +52,7 @@ const GROUP_DEPTH: Tunable = Tunable::new(
     Unit::Requests,
     (0, MAX),
     0,
-    "requests a group may have in the device while others want it, under noop, deadline and anticipatory; 0 = no limit",
+    "requests a group may have in the device while other groups are busy, under noop, deadline and anticipatory; 0 = no limit",
 );
 const NR_GROUP_REQUESTS: Tunable = Tunable::new(
     "nr_group_requests",

@@ -6,7 +6,7 @@
 //! [`Settings::group_idle_ns`](super::Settings) after its last completion, unless it is known to think longer. One that
 //! runs dry just as its slice ends (a program that reads one block after the other always does) keeps its place among
 //! those who want a turn for the same time: if the next turn is its own again, it is waited for then, and otherwise others
-//! are served meanwhile and no time is lost. That is the posts' *wait busy*, paid only where it decides something.
+//! are served meanwhile and no time is lost. That is the letters' *wait busy*, paid only where it decides something.
 //!
 //! What a turn costs is what the ledger billed its group ([`super::ledger`]); with `fairness=0`, history's rule, what its
 //! slice lasted at most.
@@ -162,7 +162,7 @@ impl Turns {
         if is_full { Decision::Rest } else { Decision::Serve(group) }
     }
 
-    /// Is it worth waiting for the group whose turn it is, which has nothing queued?
+    /// Is it worth waiting for the group that has the turn, which has nothing queued?
     fn wait_for(&self, groups: &Groups, turn: &Turn, now: u64) -> Option<Decision> {
         let until_ns = self.worth_waiting_until(groups, turn.group, now)?;
         Some(Decision::WaitFor { group: turn.group, until: until_ns.min(turn.end_ns(groups)) })

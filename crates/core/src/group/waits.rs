@@ -1,11 +1,11 @@
-//! Who waits for whose I/O: what is served for somebody else's sake is paid for by who waits for it.
+//! Donation: a group that waits for another's I/O pays for it.
 //!
 //! While a context waits for another one's I/O (an fsync for the journal's thread, a reader for the thread that reads its
 //! page), what that one sends is *donated* service: it waits in the queue of, and is billed to, the group of the most entitled
-//! of its waiters, if that is more entitled than its own group. Waiting is transitive: who waits for somebody who waits for
+//! of its waiters, if that is more entitled than its own group. Waiting is transitive: a group that waits for one that waits for
 //! the journal's thread waits for it too.
 //!
-//! It holds for requests sent while somebody waits; those that are queued already stay where they are. Bounds: at most
+//! It holds for requests sent during the wait; those that are queued already stay where they are. Bounds: at most
 //! [`LOOKED_AT`] waiters are looked at for a request, which also makes an end of circles. A wait ends with
 //! [`Waits::end`], or with either context.
 
@@ -50,13 +50,13 @@ impl Waits {
         Waits { seats: Table::new(seat, contexts), links: ListLinks::new(contexts), count: 0 }
     }
 
-    /// Does anybody wait?
+    /// Does a context wait?
     #[inline]
     pub(crate) fn any(&self) -> bool {
         self.count > 0
     }
 
-    /// `from` waits for the I/O of `whom` from now on, and for nobody else. `None` if they are one and the same, or `from` is a
+    /// `from` waits for the I/O of `whom` from now on, and for no other. `None` if they are one and the same, or `from` is a
     /// context that several tasks share, of which the others do not wait.
     pub(crate) fn begin(
         &mut self,
@@ -88,7 +88,7 @@ impl Waits {
         }
     }
 
-    /// `from` waits for nobody.
+    /// `from` waits for no other.
     pub(crate) fn leave(&mut self, contexts: &Contexts, from: ContextId) {
         let Some((whom, epoch)) = self.seats[from.index()].whom.take() else { return };
         self.count -= 1;

@@ -1,7 +1,7 @@
-//! Admission: who gets a request slot, and who has to wait.
+//! Admission: which bio gets a request slot, and which has to wait.
 //!
 //! Two eras. [`Admission::Pools`] is Linux 2.6.30 to 3.x: a pool for sync and one for async I/O (`era/pools.rs`).
-//! [`Admission::Tags`] is blk-mq: one set of scheduler tags for everybody.
+//! [`Admission::Tags`] is blk-mq: one set of scheduler tags for all I/O.
 //!
 //! Source: Linux 6.12 `block/blk-mq-tag.c`.
 

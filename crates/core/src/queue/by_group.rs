@@ -83,7 +83,7 @@ impl ElevatorQueue {
         }
     }
 
-    /// The next request of the group whose turn it is.
+    /// The next request of the group that has the turn.
     pub(super) fn ask_in_turn(&mut self, now: u64) -> Dispatch {
         let decision = self.turns.select(&mut self.groups, now);
         self.tell_paused();

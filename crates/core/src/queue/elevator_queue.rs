@@ -27,9 +27,9 @@ pub struct ElevatorQueue {
     /// [`Elevator::watches_device`] and [`Elevator::grouping`]: kept here because asking costs as much as it saves.
     watches_device: bool,
     pub(super) grouping: Grouping,
-    /// Are requests counted by group? Set once somebody asks for the groups to change them.
+    /// Are requests counted by group? Set once a host asks for the groups to change them.
     pub(super) grouped: bool,
-    /// Does anybody want to hear of the device: the elevator, or the groups?
+    /// Which listens to the device: the elevator, or the groups?
     is_watched: bool,
     pub(super) turns: Turns,
     waits: Waits,
@@ -370,7 +370,7 @@ impl ElevatorQueue {
 
     // ---- out ----
 
-    /// What the elevator says, of the group whose turn it is.
+    /// What the elevator says, of the group that has the turn.
     #[inline]
     fn ask(&mut self, now: u64) -> Dispatch {
         if self.in_turns() {
@@ -503,7 +503,7 @@ impl ElevatorQueue {
         Dispatch::Issue(rq)
     }
 
-    /// As above, of the group whose turn it is.
+    /// As above, of the group that has the turn.
     fn dispatch_grouped(&mut self, now: u64) -> Dispatch {
         let answer = self.ask(now);
         if !self.list.is_empty() {

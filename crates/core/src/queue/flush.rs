@@ -2,7 +2,7 @@
 //!
 //! One flush command is in the device at a time. Who needs one while it runs gathers, and all of them share the next one.
 //!
-//! **With groups** nothing goes before everybody else's turn. A request that needs a flush waits in its group's queue, before
+//! **With groups** nothing goes before the turns of all other groups. A request that needs a flush waits in its group's queue, before
 //! the others of its group; when it is that group's turn the flush command goes out, for all that need one, and those share what
 //! it costs. The data step waits for its group's turn again. (Without groups both go at once, as in the kernel.)
 //!
@@ -67,7 +67,7 @@ impl FlushMachine {
         self.pending.push_back(&mut self.links, rq);
     }
 
-    /// Does anybody wait for a flush?
+    /// Does a request wait for a flush?
     #[inline]
     pub(super) fn any(&self) -> bool {
         !self.pending.is_empty() || self.granted.is_some()
@@ -87,7 +87,7 @@ impl FlushMachine {
             && (self.data_in_flight == 0 || now >= self.pending_since_ns + PENDING_TIMEOUT_NS)
     }
 
-    /// `command` goes to the device for everybody who waits now.
+    /// `command` goes to the device for all that wait now.
     pub(super) fn started(&mut self, command: RequestId) {
         self.command = Some(command);
         core::mem::swap(&mut self.pending, &mut self.running);
@@ -232,7 +232,7 @@ impl RequestQueue {
         Instead::Now(self.start_flush_of(payer, now))
     }
 
-    /// The flush command goes to the device, in the turn of `group`, for everybody who waits.
+    /// The flush command goes to the device, in the turn of `group`, for all that wait.
     pub(super) fn start_flush_of(&mut self, group: GroupId, now: u64) -> Dispatch {
         let Some(command) = self.own_flush_of(group, now) else {
             self.flushes.granted = Some(group);
@@ -284,7 +284,7 @@ impl RequestQueue {
         true
     }
 
-    /// Start a flush command if somebody waits for one and none is under way.
+    /// Start a flush command if a request waits for one and none is in flight.
     #[inline]
     pub(super) fn kick_flush(&mut self, now: u64) {
         if !self.lower.is_grouped()

@@ -9,7 +9,7 @@
 //! ([`crate::group::Places`]), is woken when any request is done; groups that wait for that take turns, or those with most
 //! requests would get most of the slots that become free.
 //!
-//! Nobody waits for ever: a group, or subtree, that has its part has requests, each of which wakes one of its waiters when it is
+//! No task waits for ever: a group, or subtree, that has its part has requests, each of which wakes one of its waiters when it is
 //! done, and the last one all of them (some may belong to another group by now, and so free no slot of this one). Likewise for
 //! the device.
 //!

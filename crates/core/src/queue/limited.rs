@@ -13,7 +13,7 @@ use crate::group::{GroupError, GroupId};
 use crate::request::{Bio, Flags, Op};
 
 impl RequestQueue {
-    /// The limits of groups and who waits for them.
+    /// The limits of groups and the bios that wait for them.
     pub fn limiter(&self) -> &Limiter<Bio> {
         &self.limiter
     }

@@ -182,7 +182,7 @@ pub struct RequestQueue {
     refused_limit: u32,
 }
 
-/// Who waits when there is no request slot.
+/// The waiters for a request slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waiter {
     /// A task that tries again when it is woken.
@@ -310,7 +310,7 @@ impl RequestQueue {
         self.lower.elevator().tags_min(tags).clamp(1, tags)
     }
 
-    /// Is there a tag that nobody has?
+    /// Is there a free tag?
     pub fn has_free_tag(&self) -> bool {
         matches!(self.config.admission, Admission::Tags { .. })
             && self.slots.taken() < self.config.admission.limit()
@@ -560,7 +560,7 @@ impl RequestQueue {
         slots.leave_group(part, sync, &|group| places.claim(groups, group));
     }
 
-    /// A slot and a bio node for `bio`; there is one of each for everybody who is let in.
+    /// A slot and a bio node for `bio`; there is one of each for every bio that is let in.
     fn take(&mut self, bio: &Bio, sync: bool, tag: u32, now: u64) -> Option<RequestId> {
         let ioprio = bio.ioprio.unwrap_or(self.contexts()[bio.context].ioprio);
         let node = self.bios.take(bio.cookie)?;
@@ -836,7 +836,7 @@ impl RequestQueue {
         Ok(())
     }
 
-    /// `from` now waits for I/O of `to`, or of somebody unknown: idling for `from` is in vain. A hint; ask
+    /// `from` now waits for I/O of `to`, or of an unknown task: idling for `from` is in vain. A hint; ask
     /// [`dispatch`](RequestQueue::dispatch) again.
     pub fn yield_to(&mut self, from: ContextId, to: Option<ContextId>, now: u64) {
         self.lower.yield_to(from, to, now);

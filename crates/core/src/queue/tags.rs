@@ -1,4 +1,4 @@
-//! Scheduler tags: which are taken. A limit is one of their numbers, not of how many are taken: whoever is limited to so many gets
+//! Scheduler tags: which are taken. A limit is one of their numbers, not of how many are taken: I/O that is limited to so many gets
 //! one of the first so many, or none, even if others are free.
 //!
 //! A tag that was given back can be found again only when a search finds none else. The search starts behind the tag taken last, at

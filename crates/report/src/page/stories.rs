@@ -87,8 +87,8 @@ fn scope(case: &str, run: &RunResult) -> String {
 fn legend() -> Markup {
     let kinds = [
         ("device", "the device works on it"),
-        ("behind", "the device works for somebody else"),
-        ("idling", "the scheduler idles for somebody"),
+        ("behind", "the device works for another task"),
+        ("idling", "the scheduler idles for a task"),
         ("flush", "the device writes back its cache"),
         ("held", "held back or waiting otherwise"),
         ("cpu", "computing"),

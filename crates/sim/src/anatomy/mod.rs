@@ -4,7 +4,7 @@
 //! the device and its queue do at each moment, each request's way through them, and what each task waits for.
 //! From these a request's time is split into [`Span`]s, and the time of a call that waits for the disk - `fsync` and its like -
 //! into [`Part`]s, through the tasks that others wait for: a task in `fsync` waits for the journal's thread, that for a request,
-//! that behind another or because the elevator idles for somebody. Spans and parts leave no gap and do not overlap: they add up
+//! that behind another or because the elevator idles for another task. Spans and parts leave no gap and do not overlap: they add up
 //! to the request's or call's time, to the nanosecond.
 
 mod calls;
@@ -111,7 +111,7 @@ pub struct RequestStory {
     pub task: Option<TaskId>,
     /// What it did: `read`, `write` or `discard`.
     pub op: &'static str,
-    /// Somebody waited for it.
+    /// A task waited for it.
     pub sync: bool,
     /// First sector.
     pub sector: u64,
@@ -136,7 +136,7 @@ impl RequestStory {
     }
 }
 
-/// The part of a call, or of a commit that somebody waits for, that a stretch of time belongs to.
+/// The part of a call, or of a commit that a task waits for, that a stretch of time belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
@@ -377,7 +377,7 @@ impl Anatomy {
 
     /// What a task is called.
     pub fn name(&self, task: Option<TaskId>) -> &str {
-        self.task(task).map_or("nobody", |t| t.name.as_str())
+        self.task(task).map_or("no task", |t| t.name.as_str())
     }
 
     /// They stand in the order of their numbers.

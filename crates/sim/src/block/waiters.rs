@@ -1,7 +1,7 @@
 //! Tasks that wait for a request slot, and who of them is woken when slots become free.
 //!
 //! With pools (2.6) sync and async I/O wait in a line each, the queue says who is woken, and a task that finds the slot gone
-//! goes to the end. With tags (blk-mq) all wait in one line. Freed tags are counted while somebody waits, and as soon as there
+//! goes to the end. With tags (blk-mq) all wait in one line. Freed tags are counted while a task waits, and as soon as there
 //! is a batch of them as many waiters are woken, longest wait first; one that finds no tag keeps its place.
 //!
 //! Source: Linux 6.12 `lib/sbitmap.c` (`sbq_calc_wake_batch`, `sbitmap_queue_wake_up`), `block/blk-mq-tag.c`. The kernel spreads
@@ -49,7 +49,7 @@ impl Waiters {
         Waiters { lines: [VecDeque::new(), VecDeque::new()], tags, freed: 0, places: 0 }
     }
 
-    /// Is there one line for everybody?
+    /// Is there one line for all I/O?
     pub(super) fn has_tags(&self) -> bool {
         self.tags
     }

@@ -1,6 +1,6 @@
 //! A device that is faster or slower in all it does: another device with its clock bent.
 //!
-//! Not modelled: a drive that is slower in one thing only. Rates that somebody set (a volume's) bend with the rest.
+//! Not modelled: a drive that is slower in one thing only. Rates that are settings (a volume's) change with the rest.
 
 use super::{Command, Completion, Device, Limits};
 

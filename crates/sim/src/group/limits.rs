@@ -1,5 +1,5 @@
 //! What a group may have at most: `max`, as cgroup v2's `io.max`, and what the comparators above the queue
-//! ([`crate::kernel::controller`]) are told.
+//! ([`crate::kernel::controller`]) learn of them.
 
 use fairlift_core::IoPrio;
 use fairlift_core::group::limit::{RATE_MAX, Rates};

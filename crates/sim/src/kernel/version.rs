@@ -95,7 +95,7 @@ pub struct JournalRules {
     pub body_if_sync: Flags,
     /// Is a commit marked synchronous by an operation that is (2.6.30)?
     pub marks_synchronous: bool,
-    /// Does it count that somebody waits for the commit (3.7)?
+    /// Does it count that a task waits for the commit (3.7)?
     pub sync_if_waited: bool,
     /// Flags of the commit block.
     pub record: [Flags; 2],

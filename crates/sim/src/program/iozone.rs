@@ -1,7 +1,7 @@
 //! iozone's write, rewrite, read and reread of one file (tests 0 and 1).
 //!
 //! Operation by operation, from a trace of iozone 3.489; the table is that of
-//! the 3.3 and 3.4 versions of the time of the posts. The read test's calls are not from a trace.
+//! the 3.3 and 3.4 versions of the time of the letters. The read test's calls are not from a trace.
 
 use super::options::{self, Opt, flag, shorten, with};
 use super::process::During;

@@ -1,4 +1,4 @@
-//! The little of a shell that the posts' command lines need.
+//! The little of a shell that the letters' command lines need.
 //!
 //! ```text
 //! list    = command { ";" command } [ ";" ]

@@ -1,5 +1,5 @@
 //! Settings that are not the elevator's but the host's around it, and go with every scheduler: those of the request queue that
-//! are files in `/sys/block/DISK/queue`, processor time, what the queue is told of groups, and how groups take turns ([`fairlift_core::group::TUNABLES`]).
+//! are files in `/sys/block/DISK/queue`, processor time, what the queue knows of groups, and how groups take turns ([`fairlift_core::group::TUNABLES`]).
 
 use fairlift_core::group::{self, Groups};
 use fairlift_core::queue::{Admission, NoMerges, QueueConfig};
@@ -17,14 +17,19 @@ static NOMERGES: Tunable = Tunable::new(
     0,
     "do not look for merges: 1 beyond the last request, 2 at all",
 );
-static GROUPS: Tunable =
-    Tunable::new("groups", Unit::Switch, (0, 1), 1, "is the queue told of groups? 0: all are the root's");
+static GROUPS: Tunable = Tunable::new(
+    "groups",
+    Unit::Switch,
+    (0, 1),
+    1,
+    "1: the queue knows the groups; 0: it does not, and all I/O is the root's",
+);
 static TRACKING: Tunable = Tunable::new(
     "tracking",
     Unit::Choice(Tracking::WORDS),
     (0, 2),
     1,
-    "whose a buffered write is: its submitter's, its first page's dirtier's, or its file's",
+    "the group of a buffered write: its submitter's, that of the task that made its first page dirty, or its file's",
 );
 
 static FAIR_WRITEBACK: Tunable = Tunable::new(
@@ -32,7 +37,7 @@ static FAIR_WRITEBACK: Tunable = Tunable::new(
     Unit::Switch,
     (0, 1),
     0,
-    "writeback keeps to the groups' weights: who dirties pages is paused, and the flusher writes, by group",
+    "1: writeback follows the groups' weights: tasks that dirty pages pause by group, and the flusher serves groups",
 );
 
 /// `queue/nr_requests`.

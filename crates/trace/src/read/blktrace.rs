@@ -249,7 +249,7 @@ impl BlktraceFile {
             _ => (None, all),
         };
         if r.action & CGROUP != 0 && cgroup.is_none() {
-            let message = format!("a control group of 8 bytes is announced, the payload has {}", all.len());
+            let message = format!("a cgroup of 8 bytes is announced, the payload has {}", all.len());
             return Err(self.error(ErrorKind::Corrupt, message));
         }
         let Some(action) = record::action(r.action, payload, order) else {

@@ -159,7 +159,8 @@ fn tracefs() -> Result<PathBuf, Failure> {
 }
 
 fn needs_root() -> Failure {
-    Failure::new("recording block I/O needs root: tracefs is not for everybody").help("run it with sudo")
+    Failure::new("recording block I/O needs root, because tracefs is closed to other users")
+        .help("run it with sudo")
 }
 
 fn refused(root: &Path, error: &io::Error) -> Failure {

@@ -110,7 +110,7 @@ fn shape(of: &Inspection, style: Style) -> String {
         );
     }
     facts.push(text);
-    for (what, flight) in [("under way", &of.in_flight), ("in the device", &of.in_device)] {
+    for (what, flight) in [("in flight", &of.in_flight), ("in the device", &of.in_device)] {
         if flight.max > 0 {
             facts.push(format!("{what}: {} I/Os on average, {} at most", short(flight.mean), flight.max));
         }

@@ -8,7 +8,7 @@
 //! and go without a change to the tree, which is what makes this cheaper than a tree of all of them.
 //!
 //! # Bounds
-//! * *A run has at most [`RUN_MAX`] elements.* Its count goes up when an element joins and stays when one leaves (nobody
+//! * *A run has at most [`RUN_MAX`] elements.* Its count goes up when an element joins and stays when one leaves (no code
 //!   knows in whose run an element is), so that it is at least the length. When it would pass the maximum, the run is counted
 //!   anew, and cut into two halves if it is longer than half the maximum. Either way what is left counts at most half the
 //!   maximum and one: before the next such walk of at most `RUN_MAX + 1` steps almost half as many elements have to join.

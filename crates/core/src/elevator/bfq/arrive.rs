@@ -228,7 +228,7 @@ impl Bfq {
         self.queue(id).next.map_or(0, |next| self.charge_of(env, id, next))
     }
 
-    /// Sectors that `rq` of `id` is charged: writes that nobody waits for count threefold, since the device's cache takes them faster
+    /// Sectors that `rq` of `id` is charged: writes that no task waits for count threefold, since the device's cache takes them faster
     /// than it writes them, unless the queues' shares are kept anyway.
     pub(super) fn charge_of(&self, env: &Env<'_>, id: QueueId, rq: RequestId) -> u64 {
         let sectors = u64::from(env.requests[rq].sectors);

@@ -1,4 +1,4 @@
-//! A queue becomes busy or idle, and a request leaves its queue: what is counted and who is told.
+//! A queue becomes busy or idle, and a request leaves its queue: what is counted, and which parts have to know.
 
 use super::inject::Probe;
 use super::queue::{Queue, QueueId};

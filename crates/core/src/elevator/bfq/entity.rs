@@ -10,7 +10,7 @@
 //! Who runs out of requests leaves; while its finish is ahead of `V` it is remembered (the *idle* tree) and its weight stays in the
 //! sum, so that it comes back with its debt. A group's budget is that of the child it would serve next.
 //!
-//! **Choice.** With nobody eligible `V` jumps to the earliest start. Classes are strict; after 200 ms without it the idle class
+//! **Choice.** If no entity is eligible, `V` jumps to the earliest start. Classes are strict; after 200 ms without it the idle class
 //! is asked first once. Groups are best effort.
 //!
 //! **Overflow.** A virtual time is sectors times 2^22 by weight, wraps, and is compared by difference (see `timeline.rs`).

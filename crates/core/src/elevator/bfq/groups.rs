@@ -1,6 +1,6 @@
-//! Groups: their children and weights are the tree's of [`crate::group`]; whose turn it is, is bfq's own affair.
+//! Groups: their children and weights are the tree's of [`crate::group`]; bfq itself chooses the next queue.
 //!
-//! The ledger above is told which group the device worked and waited for, so that its accounts and statistics are right. It is
+//! bfq reports to the ledger which group the device worked and idled for, so that its accounts and statistics are right. It is
 //! not asked for turns.
 
 use super::Bfq;

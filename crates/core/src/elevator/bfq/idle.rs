@@ -1,4 +1,4 @@
-//! Is the device kept for the next request of a queue that ran dry? For throughput, where the queue goes on where it stopped; or
+//! Does the device idle for the next request of a queue that ran dry? For bandwidth, where the queue goes on where it stopped; or
 //! for its share, which it would lose to those who always have requests.
 
 use super::Bfq;

@@ -21,7 +21,7 @@ pub(super) struct Limit {
     lowered_ns: u64,
 }
 
-/// The measurement under way, of the queue in service.
+/// The measurement in progress, of the queue in service.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Probe {
     /// A request of it arrived then, and is the next to be sent, or is in the device.

@@ -9,7 +9,7 @@
 //!  insert ─> queue of (context, sync) ─┐           select: the queue in service, while budget and time last
 //!            sorted by sector, and FIFO├─> B-WF2Q+   │       and it has, or will soon have, requests;
 //!            learn think time, seeks   │   on groups │       while it is waited for: an injected one;
-//!            merge, split, raise,      │            ─┤       else whose turn it is
+//!            merge, split, raise,      │            ─┤       else the next in the tree
 //!            preempt who is in service ┘             └─> dispatch: the overdue request once a turn, else by sector
 //! ```
 //!

@@ -1,10 +1,10 @@
 //! Queues: whose requests are together, what is known of each, and where they are kept.
 //!
-//! A context has a queue for its sync requests in its own group. What is sent for another group than one's own, and async
+//! A context has a queue for its sync requests in its own group. What it sends for another group than its own, and async
 //! requests by class and level, go to queues that a group's contexts share. A context that moves leaves its queue behind, to be
 //! served to the end.
 //!
-//! A queue is taken while somebody uses it, or it has requests queued or in the device, or is in service; shared ones longer,
+//! A queue is taken while a context uses it, or it has requests queued or in the device, or is in service; shared ones longer,
 //! with their debts, until their place is needed. So `contexts + requests + 2` queues are always enough.
 
 use super::Bfq;
@@ -314,7 +314,7 @@ impl Bfq {
             self.set_unused(unused, false);
             self.give_up(unused);
         }
-        debug_assert!(!self.free.is_empty(), "there are queues for everybody");
+        debug_assert!(!self.free.is_empty(), "there is a queue for every request");
         let id = self.free.pop().unwrap_or(QueueId::constant(0));
         let mut queue = Queue::new(now, group, ioprio, sync);
         queue.max_budget = if sync { 2 * self.max_budget / 3 } else { self.max_budget };
@@ -324,7 +324,7 @@ impl Bfq {
         id
     }
 
-    /// `context`'s tenant is gone, or in another group: nobody waits for it, its queue is served to the end.
+    /// `context`'s tenant is gone, or in another group: no task waits for it, its queue is served to the end.
     pub(super) fn forget(&mut self, env: &mut Env<'_>, context: ContextId) {
         let state = &mut self.contexts[context.index()];
         (state.saved, state.may_join, state.stable) = (None, None, false);
@@ -347,7 +347,7 @@ impl Bfq {
         self.reap(id);
     }
 
-    /// Free a queue that nobody uses and that has nothing to do; a shared one only gives up its place when that is needed.
+    /// Free a queue that no context uses and that has nothing to do; a shared one only gives up its place when that is needed.
     pub(super) fn reap(&mut self, id: QueueId) {
         let queue = self.queue(id);
         let used = queue.users > 0 || queue.busy || queue.dispatched > 0 || !queue.is_empty();

@@ -24,7 +24,7 @@ const RATE_MAX: u64 = 20 << SHIFT;
 /// A rotating and another device of the time the figures were chosen at.
 pub(super) const REFERENCE: [u64; 2] = [33_000, 14_000];
 
-/// The running estimate and the observation under way.
+/// The running estimate and the observation in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeakRate {
     pub(super) rate: u64,

@@ -67,7 +67,7 @@ impl Bfq {
         self.is_out_of_time(id, now) && (self.timer_ns.is_none() || unused)
     }
 
-    /// The queue whose turn it is, which begins.
+    /// The queue that has the turn, which begins.
     fn choose(&mut self, env: &mut Env<'_>) -> Option<QueueId> {
         let now = env.now;
         let entity = self.hierarchy.choose(now)?;

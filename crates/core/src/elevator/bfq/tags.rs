@@ -3,7 +3,7 @@
 //!
 //! Sync reads may take all tags, sync writes three quarters, async I/O half; three eighths of that while a queue is raised. Each group
 //! on the way to the queue, and the queue itself, has the part of it that is its weight's among those that have something to do.
-//! Who has that much already only gets the last of the tags there are: one while all others are free.
+//! A queue that has that many already gets only the last tag: one while all others are free.
 //!
 //! Source: Linux 6.12 and 6.18 `block/bfq-iosched.c` (`bfq_limit_depth`, `bfqq_request_over_limit`).
 

@@ -8,7 +8,7 @@
 //!
 //! **Overflow.** Virtual times wrap at 2^64 and are compared by their signed difference ([`is_after`]). That is right while
 //! the times of one tree are within 2^63 of each other. An entity is at most one budget ahead of the tree's virtual time
-//! (2^31 sectors at weight 1, times 2^22: 2^53), and those behind it wait for a virtual time that stands still or serves them:
+//! (2^31 sectors at weight 1, times 2^22: 2^53), and those behind it wait for a virtual time that stops or serves them:
 //! B-WF2Q+ keeps every backlogged entity within a budget of each of its siblings by weight.
 
 use alloc::vec::Vec;

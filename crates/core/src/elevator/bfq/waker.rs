@@ -1,6 +1,6 @@
-//! Who wakes whom: a queue whose request comes again and again right after another's was done is waiting for that one (an `fsync`
+//! Wakers: a queue whose request comes again and again right after another's completion is waiting for that one (an `fsync`
 //! for the journal). While the device is kept for the sleeper its *waker* may send, and the other way round. And how much of
-//! everybody else's may be sent meanwhile ([`super::inject`]).
+//! requests of all others may be sent meanwhile ([`super::inject`]).
 
 use super::inject::Probe;
 use super::queue::QueueId;
@@ -65,7 +65,7 @@ impl Bfq {
         self.queues[last.index()].woken.push_back(&mut self.woken_links, id);
     }
 
-    /// Nobody is woken by `id` any more.
+    /// No queue is woken by `id` any more.
     pub(super) fn disown_woken(&mut self, id: QueueId) {
         // Each was put there once.
         while let Some(woken) = self.queues[id.index()].woken.pop_front(&mut self.woken_links) {

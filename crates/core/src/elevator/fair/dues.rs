@@ -1,5 +1,5 @@
 //! A task that sends one request at a time has nothing queued when its request is done, and would get one request for each turn of
-//! somebody else's, however long. So on a device that serves one after the other a flow that sends much shorter ones, and answers
+//! another flow's, however long. So on a device that serves one after the other a flow that sends much shorter ones, and answers
 //! at once, keeps its place in the round: when it is next (it has had less than its due), it is waited for as long as it usually
 //! thinks, which is next to nothing. It pays for that.
 

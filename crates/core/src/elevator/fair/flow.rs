@@ -1,6 +1,6 @@
 //! Flows: the sync requests of one task, or a group's async ones.
 //!
-//! Every context has a flow of its own in the group it sends for. What it sends for another group (a write that somebody else
+//! Every context has a flow of its own in the group it sends for. What it sends for another group (a write that another
 //! waits for and pays, pages that another group dirtied, a task that moved with requests still queued) goes to the flow that
 //! such strangers share in that group; so no flow is ever in two groups, and none need be allocated.
 
@@ -35,7 +35,7 @@ pub(super) struct Flow {
     pub(super) sync: bool,
     // What is queued, and in the device.
     pub(super) requests: SortedFifo<RequestId>,
-    /// Writes in `requests` that somebody waits for.
+    /// Writes in `requests` that a task waits for.
     pub(super) urgent: u32,
     pub(super) in_device: u32,
     /// In its round with nothing queued ([`super::dues`]).
@@ -93,7 +93,7 @@ impl Flow {
         !self.requests.is_empty()
     }
 
-    /// Does it read or write on from where it was? Only what somebody waits for has turns.
+    /// Does it read or write on from where it was? Only what a task waits for has turns.
     #[inline]
     pub(super) fn is_stream(&self) -> bool {
         self.sync && self.jumps.count_ones() < JUMPS

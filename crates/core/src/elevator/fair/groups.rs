@@ -1,10 +1,10 @@
 //! Groups: the core's tree says whose round goes on, the core's ledger what it cost.
 //!
-//! A *shift* of a group is a stream's turn in it, or a single request. When it is over the tree is told what was billed since,
+//! A *shift* of a group is a stream's turn in it, or a single request. When it is over the tree learns what was billed since,
 //! and then says who is next. On a device that holds many requests, what is still there is paid in advance; one that serves one
 //! after the other holds so few that their bills can be waited for. (An advance is an estimate by the mean request, and what
-//! is too much of it lets hundreds of small ones pass before it is used up.) A shift ends early when somebody of a
-//! better class comes, or a write that somebody waits for in a group that has had less.
+//! is too much of it lets hundreds of small ones pass before it is used up.) A shift ends early when a flow of a
+//! higher class becomes busy, or a sync write arrives in a group that has had less.
 //!
 //! **A group that runs dry** keeps its place while it is worth waiting for (`group_idle`, and its think time), on a device that
 //! serves one after the other; when it is next, nothing goes out before its request comes or the wait is over, and it pays for
@@ -29,7 +29,7 @@ const ANSWER_NS: u64 = 100 * MS;
 #[derive(Clone, Copy)]
 pub(super) struct GroupState {
     pub(super) round: Round,
-    /// Flows with writes that somebody waits for.
+    /// Flows with writes that a task waits for.
     pub(super) urgent: List<FlowId>,
     pub(super) queued: u32,
     in_device: u32,
@@ -72,7 +72,7 @@ pub(super) struct Shift {
 impl Fair {
     // ---- whose requests ----
 
-    /// The group to be served, or why none is. Without groups nobody is asked.
+    /// The group to be served, or why none is. Without groups no tree is asked.
     #[inline]
     pub(super) fn choose_group(&mut self, env: &mut Env<'_>) -> Result<GroupId, Decision> {
         if !env.rounds.in_use() {
@@ -120,7 +120,7 @@ impl Fair {
                     && self.worth_waiting_until(env, flow).is_some())
     }
 
-    /// The tree is told what the shift cost.
+    /// The tree is charged the cost of the shift.
     fn end_shift(&mut self, env: &mut Env<'_>) {
         let Some(shift) = self.shift.take() else { return };
         self.end_turn();

@@ -1,6 +1,6 @@
-//! fair: every task its share of the device, nobody behind a neighbour's queue.
+//! fair: every task gets its share of the device, and no task waits behind another's deep queue.
 //!
-//! Flows (the sync requests of a task, the async ones of a group) share their group's part of the device, groups share the
+//! Flows (the sync requests of a task, the async ones of a group) divide their group's share of the device; groups share the
 //! device by the core's tree and ledger. What it needs to know of the device it finds out ([`device`]); `docs/fair.md` has the
 //! algorithm on a page, its bounds, and what it cannot do.
 //!
@@ -8,11 +8,11 @@
 //! 1. while a device that serves one after the other flushes its cache, nothing goes out: it would only queue behind it;
 //! 2. the group: that of the turn that goes on, else the tree's;
 //! 3. in it a flow with a write that makes something durable, if it is not ahead of the others by more than [`LAG_TURNS`];
-//! 4. the stream whose turn it is, or a wait for its next request, where that saves more than it costs ([`returns`]);
+//! 4. the stream that has the turn, or a wait for its next request, where that saves more than it costs ([`returns`]);
 //! 5. the flow with the earliest deadline that is not ahead of its due ([`round`]), or a short wait for it ([`dues`]).
 //!
-//! Whoever is chosen sends only while the device holds fewer requests than it gains from; a flow that has none there may go
-//! beyond that, up to twice as many: so nobody waits behind another one's queue.
+//! The chosen flow dispatches only while the device holds fewer requests than it gains from; a flow that has none there may go
+//! beyond that, up to twice as many, so no flow waits behind another one's queue.
 
 mod device;
 mod dues;
@@ -47,13 +47,13 @@ use turns::FlushBill;
 
 pub(crate) const DESCRIPTOR: Descriptor = Descriptor {
     name: "fair",
-    about: "every task its share of the device, and nobody behind a neighbour's queue; finds out what pays",
+    about: "a share of the device for every task, no task behind a neighbour's queue; measures when idling pays",
     profiles: &[],
     tunables: |_| TUNABLES,
     build: |config, _| AnyElevator::Fair(Box::new(Fair::new(config))),
 };
 
-/// Trades latency of the others against throughput of streams.
+/// Trades latency of the others against bandwidth of streams.
 const TURN_MAX: Tunable = Tunable::new(
     "turn_max",
     Unit::Milliseconds,
@@ -71,7 +71,7 @@ const DEPTH: Tunable = Tunable::new(
 
 const TUNABLES: &[Tunable] = &[TURN_MAX, DEPTH];
 
-/// A write that somebody waits for goes through another one's turn while its flow is ahead of its due by no more than this part
+/// A write that a task waits for goes through another one's turn while its flow is ahead of its due by no more than this part
 /// of a turn: what it was served out of turn it waits for later.
 const LAG_TURNS: u64 = 4;
 /// Credit that a flow keeps when it leaves: a turn, or, where turns do not pay, as many of the longest requests of late; so that
@@ -247,7 +247,7 @@ impl Fair {
         }
     }
 
-    /// A flow of `group` that has a write somebody waits for, and is not ahead of its due by more than a part of a turn.
+    /// A flow of `group` that has a write that a task waits for, and is not ahead of its due by more than a part of a turn.
     fn urgent_flow(&self, env: &Env<'_>, group: GroupId) -> Option<FlowId> {
         let state = &self.groups[group.index()];
         if state.urgent.is_empty() {

@@ -79,7 +79,7 @@ struct Band {
     /// Starts times weights, and weights, summed over both.
     sum: u128,
     weight: u64,
-    /// Now, while nobody is there.
+    /// Now, while none is there.
     left_at: Virtual,
 }
 

@@ -10,14 +10,14 @@ use crate::elevator::Env;
 #[derive(Clone, Copy)]
 pub(super) struct FlushBill {
     since_ns: Option<u64>,
-    /// Whose writes that somebody waits for went last: the journal's, and those of the task it works for.
+    /// Whose writes that a task waits for went last: the journal's, and those of the task it works for.
     writers: [Option<FlowId>; 2],
 }
 
 impl FlushBill {
     pub(super) const NONE: FlushBill = FlushBill { since_ns: None, writers: [None; 2] };
 
-    /// A write of `flow` went that somebody waits for.
+    /// A write of `flow` went that a task waits for.
     pub(super) fn wrote(&mut self, flow: FlowId) {
         if self.writers[0] != Some(flow) {
             self.writers = [Some(flow), self.writers[0]];
@@ -61,7 +61,7 @@ impl Fair {
         begins
     }
 
-    /// A turn is over when the stream was served for the length of a turn, or somebody of a better class waits.
+    /// A turn is over when the stream was served for the length of a turn, or a flow of a higher class waits.
     pub(super) fn turn_lasts(&self, env: &Env<'_>, flow: FlowId) -> bool {
         let round = &self.groups[self.flows[flow.index()].group.index()].round;
         let alone = round.is_alone(&self.places, flow);
@@ -70,7 +70,7 @@ impl Fair {
             && (alone || self.places[flow.index()].served_since(self.turn_start) < self.turn_ns(env))
     }
 
-    /// Until when the stream whose turn it is, which has nothing queued, is worth waiting for: no longer than the wait saves,
+    /// Until when the stream that has the turn, which has nothing queued, is worth waiting for: no longer than the wait saves,
     /// and not at all if it is known to think longer.
     pub(super) fn worth_waiting_until(&self, env: &Env<'_>, flow: FlowId) -> Option<u64> {
         let state = &self.flows[flow.index()];

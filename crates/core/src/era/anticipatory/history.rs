@@ -114,7 +114,7 @@ impl Task {
         if self.is_new() { newcomers.seek_total / ONE } else { self.seek() }
     }
 
-    /// A sync request arrived that carries its work on: its own, or a close one of somebody else while we wait for it.
+    /// A sync request arrived that carries its work on: its own, or a close one of another task while we wait for it.
     pub(super) fn learn(&mut self, request: &Request, now: u64, clock: Clock, newcomers: &mut Newcomers) {
         if let Some(last) = self.last_position {
             let think = self.think_time(now, clock);
@@ -158,7 +158,7 @@ impl Task {
         }
     }
 
-    /// While waiting for it, somebody else's request came that does as well.
+    /// While waiting for it, another task's request came that does as well.
     pub(super) fn was_succeeded(&self, newcomers: &mut Newcomers) {
         if !self.is_alive {
             if self.is_new() {

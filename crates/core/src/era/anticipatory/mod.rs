@@ -3,17 +3,17 @@
 //!
 //! # Why wait
 //! A program that reads a file sends one read, looks at the data, and sends the next, a few hundred microseconds later and
-//! right behind the first. A scheduler that never idles has by then sent the disk's arm away to somebody else, and back
+//! right behind the first. A scheduler that never idles has by then sent the disk's arm away to another task's request, and back
 //! again, and away: two seeks per read. This one keeps the disk idle for up to `antic_expire` (6 ms) when it expects
-//! that to pay: the task's think time is short, and nobody else has a request close to where the arm is.
+//! that to pay: the task's think time is short, and no other task has a request close to where the arm is.
 //!
 //! # Terms
-//! * *sync*: reads, and writes somebody waits for; *async*: all other writes. Each class has a tree by sector, a FIFO by
+//! * *sync*: reads, and writes that a task waits for; *async*: all other writes. Each class has a tree by sector, a FIFO by
 //!   arrival with deadlines, and a *next* request, the one cheapest to reach from where the class was served last.
 //! * *batch*: a time during which one class is served. It ends only when both classes have requests: a sync one after
 //!   `read_batch_expire`, an async one after `write_batch_expire` or its number of requests, which adapts so that those
 //!   two coincide. Before the other class starts, the drive is left to run dry ([`Phase::Draining`]).
-//! * *awaited task*: whose sync request was dispatched last. After an async one, nobody.
+//! * *awaited task*: whose sync request was dispatched last. After an async one there is none.
 //! * *close*: within 8192 sectors ahead of the last position or 4096 behind, a window that doubles with every millisecond
 //!   waited; or nearer than the awaited task's own seeks use to be.
 //!
@@ -29,7 +29,7 @@
 //! ends a wait on a timer, here every hook first asks whether time is up.
 //!
 //! # Kept as the kernel has it
-//! 1. Front merges are looked up in the wrong tree (2.6.25 to 2.6.32): trees go by sync-ness, the look-up by direction, so
+//! 1. Front merges are looked up in the wrong tree (2.6.25 to 2.6.32): trees separate sync from async, the look-up reads from writes, so
 //!    that a read looks among the async writes and an async write among the sync requests. Only sync writes are lucky. No
 //!    tunable: what the queue's one-hit cache front-merges, it merges all the same.
 //! 2. If the drive was busy when a sync batch was chosen, the clock of the write batch before it has been restarted by the
@@ -39,7 +39,7 @@
 //! 4. A task's first think times are rounded up (to 4 jiffies and more, of 6): waiting starts carefully. At HZ=250 and
 //!    100, where `antic_expire` is one jiffy, a task of two or three requests is never waited for.
 //! 5. An exited task is waited for like any other until experience speaks against it.
-//! 6. A close request of somebody else counts as one of the awaited task in its history.
+//! 6. A close request of another task counts as one of the awaited task in its history.
 //!
 //! # Not as the kernel has it
 //! * An exact clock (no tick) measures think times in nanoseconds; rules given in jiffies are those of HZ=1000.
@@ -129,7 +129,7 @@ const BACK_COST: u64 = 2;
 /// A request so little ahead of the last position is close, sectors; behind it, half of that.
 const CLOSE: u64 = 8192;
 
-/// What somebody waits for, and the rest.
+/// What a task waits for, and the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Class {
     Async,
@@ -799,7 +799,7 @@ impl Policy for Anticipatory {
         if waits && queue.awaited == Some(task) { MayQueue::Must } else { MayQueue::May }
     }
 
-    /// A wait for it goes on: somebody else may carry its work on.
+    /// A wait for it goes on: another task may carry its work on.
     fn context_exit(&mut self, queue: &mut Queue, env: &mut Env<'_>, context: ContextId) {
         queue.catch_up(self, env);
         let task = queue.task(self, env, context);

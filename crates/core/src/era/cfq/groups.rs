@@ -1,7 +1,7 @@
 //! Groups: each has a round of its own (trees, busy queues, workload); between the turns of queues the tree of groups
-//! ([`crate::group`]) says whose round goes on. Without groups everything is in the root's round and nobody is asked.
+//! ([`crate::group`]) chooses the group whose round continues. Without groups all queues are in the root's round.
 //!
-//! * **What a turn costs** its group: what the ledger billed it ([`crate::group::ledger`]). With `fairness=0`, as in the posts,
+//! * **What a turn costs** its group: what the ledger billed it ([`crate::group::ledger`]). With `fairness=0`, as in the letters,
 //!   the time of the slice, at most what was allotted; a turn whose slice never began, or ended in the tick it began, costs its
 //!   time from the start, so that seeks and failed starts are paid for; an async turn of a group without sync queues costs all
 //!   that was allotted, since a drive's cache takes writes faster than it can keep up with.
@@ -16,7 +16,7 @@
 //!
 //! Sources: the IO controller's version 10 for the 2.6.31 profile; Linux 2.6.34 and 2.6.36 `block/cfq-iosched.c` for the
 //! others; rules in our own words. The place of a group that comes back is not theirs (the end of the line) but that of
-//! [`crate::group`]'s tree; so is who may preempt whom across groups ([`super::preempt`]).
+//! [`crate::group`]'s tree; so are the rules of preemption across groups ([`super::preempt`]).
 
 use super::queue::{ASYNC_QUEUES, Kind, NOWHERE, Queue, QueueId, TREES};
 use super::workload::Workload;

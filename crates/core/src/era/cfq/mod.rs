@@ -1,17 +1,18 @@
-//! cfq: completely fair queueing. Every process gets the disk for a slice of time, in turn.
+//! cfq: completely fair queueing. Every process gets the disk for a slice of time, in turn. `docs/cfq.md` explains it; groups
+//! and their limits are [`groups`] and [`crate::group`].
 //!
 //! A disk that serves one process at a time hardly seeks; a disk that serves them all at once does little else. So
-//! each io context has a queue for its sync requests (reads, and writes somebody waits for). One queue is *active*: it
+//! each io context has a queue for its sync requests (reads, and writes that a task waits for). One queue is *active*: it
 //! alone sends requests, in sector order, until its slice is over. A queue that runs dry within its slice is not left
 //! at once: the disk **idles** for up to `slice_idle`, because the process' next request usually lies next to its
 //! last. Idling is worth it only for a process that comes back soon (*think time*) and stays near (*seekiness*), which
-//! is measured all the time. Writes nobody waits for (async) share 17 queues by priority and wait behind sync ones.
+//! is measured all the time. Writes that no task waits for (async) share 17 queues by priority and wait behind sync ones.
 //!
 //! ```text
 //!  insert ─> queue of (context, sync) ──┐            select: the active queue, as long as its slice lasts
 //!            sorted by sector, and FIFO ├─> service   │        and it has, or will soon have, requests;
 //!            learn think time, seeks    │   tree(s)  ─┤        else a queue reading close by;
-//!            preempt the active queue?  ┘   by time   │        else the queue whose turn it is
+//!            preempt the active queue?  ┘   by time   │        else the next queue in the tree
 //!                                                     └─> dispatch: the overdue request once a slice, else by sector
 //! ```
 //!
@@ -51,9 +52,8 @@
 //! | a NOIDLE request | is filed by its queue's habits | takes its queue's idle window away while it is the queue's next: the queue is filed in the sync-noidle tree |
 //! | the sync-noidle tree is idled on | after a request without NOIDLE, or when it is the only busy queue | always |
 //!
-//! The other half of that commit, journals that write sync and NOIDLE, is the file system's. Left out: `group_idle`
-//! (8 ms, 2.6.36), which within one group waits where `slice_idle` waits already (with `slice_idle` 0 it would still
-//! wait for a sole queue), and whatever else changed between the two, which was not compared line by line.
+//! The other half of that commit, journals that write sync and NOIDLE, is the file system's. `group_idle` (8 ms,
+//! 2.6.36) is in this profile too ([`groups`]). Other changes between the two kernels were not compared line by line.
 //!
 //! Sources: Linux 2.6.31 and 2.6.34 `block/cfq-iosched.c`, and for 2.6.37 that commit as ported to an older tree;
 //! rules in our own words and structure. One thing is *not* as in 2.6.31: that version added the residual of a slice to the key instead of subtracting it, so that an interrupted
@@ -63,8 +63,8 @@
 //! 0 the unit is the nanosecond and "one tick" means a millisecond (HZ = 1000). The idle timer is a number, looked at
 //! on entry of every hook: work due at the timer is done as of its time. [`Dispatch::Idle`] tells when to ask again.
 //!
-//! **Not modelled**: the boost for holders of file system locks; several groups; a request's own ioprio (as in these
-//! kernels the context's decides); what 2.6.34 does only for the sake of other groups; the delay of a small request on an idle device for merging (plugging belongs to
+//! **Not modelled**: the boost for holders of file system locks; a request's own ioprio (as in these
+//! kernels the context's decides); the delay of a small request on an idle device for merging (plugging belongs to
 //! [`crate::queue`]). Deviations made for bounded work: chains of more than 8 merges are refused, and so is merging the
 //! overflow queue; with no queue left for a split the contexts stay together. When a request absorbs its queue's next
 //! one it is next itself, in both profiles (2.6.31 would weigh the neighbours anew).
@@ -103,7 +103,7 @@ use yielding::{NoIdleTree, Way, Yield};
 
 pub(crate) const DESCRIPTOR: Descriptor = Descriptor {
     name: "cfq",
-    about: "a time slice for every process in turn, idling for the next request of a sequential reader",
+    about: "a slice of time for every process in turn, idling for the next request of a sequential reader",
     profiles: profile::NAMES,
     tunables: |name| profile::find(name).tunables,
     build: |config, name| AnyElevator::Cfq(Box::new(Cfq::new(config, profile::find(name)))),
@@ -359,7 +359,7 @@ impl Cfq {
         self.pick(env, now)
     }
 
-    /// Whose turn it is.
+    /// The queue that has the turn.
     fn pick(&mut self, env: &mut Env<'_>, now: u64) -> Option<QueueId> {
         let group = if env.rounds.in_use() { self.pick_group(env)? } else { GroupId::ROOT };
         let id = match self.profile.trees {

@@ -78,7 +78,7 @@ impl Cfq {
         old.waiting && self.active_context.is_some() && self.is_close(rq.sector)
     }
 
-    /// Across groups a better class decides, where they compete. Then the posts' controller lets a reader take over from a
+    /// Across groups a better class decides, where they compete. Then the letters' controller lets a reader take over from a
     /// writer, and metadata from what is none, and 2.6.34 the former. Here only if the newcomer's group has had no more than
     /// the other: a group that is ahead would take a second share by sending its requests one by one.
     fn preempts_group(&self, env: &Env<'_>, active: QueueId, id: QueueId, rq: &Request, now: u64) -> bool {

@@ -237,14 +237,14 @@ const SLICE_SYNC: Tunable = Tunable::new(
     Unit::Milliseconds,
     (1, MAX),
     100,
-    "time slice of a sync queue at level 4; a fifth more or less per level",
+    "slice of a sync queue at level 4; a fifth more or less per level",
 );
 const SLICE_ASYNC: Tunable = Tunable::new(
     "slice_async",
     Unit::Milliseconds,
     (1, MAX),
     40,
-    "time slice of an async queue at level 4; a fifth more or less per level",
+    "slice of an async queue at level 4; a fifth more or less per level",
 );
 const SLICE_ASYNC_RQ: Tunable = Tunable::new(
     "slice_async_rq",
@@ -272,12 +272,12 @@ const GROUP_ISOLATION: Tunable = Tunable::new(
     Unit::Switch,
     (0, 1),
     0,
-    "keep seekers in their own group instead of serving all groups' together as the root's",
+    "1: random readers stay in their own group; 0: those of all groups share the root's round",
 );
 const YIELD: Tunable = Tunable::new(
     "yield",
     Unit::Switch,
     (0, 1),
     0,
-    "a task that waits for another one's I/O (fsync for the journal) hands it the rest of its slice",
+    "1: a task that waits for another task's I/O (fsync for the journal's) gives it the rest of its slice",
 );

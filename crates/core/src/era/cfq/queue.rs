@@ -45,7 +45,7 @@ pub(super) const ON_TURN: u8 = u8::MAX - 1;
 /// What kind of work a queue brings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// Nobody waits for it.
+    /// No task waits for it.
     Async = 0,
     /// Sync, but waiting for its next request alone does not pay: served together with its like.
     SyncNoIdle = 1,
@@ -395,7 +395,7 @@ impl Cfq {
         }
     }
 
-    /// The tenant of `context` is gone: nobody idles for it, its queue is served to the end.
+    /// The tenant of `context` is gone: no elevator idles for it, its queue is served to the end.
     pub(super) fn forget(&mut self, env: &mut Env<'_>, context: ContextId, now: u64) {
         if self.active_context == Some(context) {
             self.active_context = None;
@@ -426,7 +426,7 @@ impl Cfq {
         self.reap(env, id, now);
     }
 
-    /// Free a sync queue that nobody uses and that has nothing queued or dispatched.
+    /// Free a sync queue that no context uses and that has nothing queued or dispatched.
     #[inline]
     pub(super) fn reap(&mut self, env: &mut Env<'_>, id: QueueId, now: u64) {
         let queue = self.queue(id);

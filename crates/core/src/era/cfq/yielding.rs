@@ -12,7 +12,7 @@
 //!
 //! While the target works in the caller's place, the commit record (sync) takes the device from the body's async queue
 //! as any sync request does. And while the target is idled on after it, the caller's next request takes the device
-//! *back*: the wait would be for somebody who only works for the caller.
+//! *back*: the wait would be for a task that only works for the caller.
 //!
 //! A yield is ignored when
 //!
@@ -22,8 +22,8 @@
 //!   tree's mean think time fits into the wait ([`NoIdleTree`]).
 //!
 //! It is good for one turn: void with the end of the caller's slice, any new request of the caller, the exit of either,
-//! and anybody else's turn. It does not go past classes: a target of a lower class than somebody who waits gets
-//! nothing, and the caller just gives up the rest of its slice. Nor does it go past groups: a target in another group gets
+//! and another queue's turn. It does not cross classes: a target of a lower class than a waiting queue gets
+//! nothing, and the caller only gives up the rest of its slice. Nor does it cross groups: a target in another group gets
 //! the device when its group's turn comes.
 //!
 //! A sequential reader beside still has its slices: when it is served between the body and the record, the record waits

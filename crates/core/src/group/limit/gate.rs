@@ -1,4 +1,4 @@
-//! A gate: one group in one direction. What it allows, who waits there, and what a turn at it costs.
+//! A gate: one group in one direction. What it allows, which bios wait there, and what a turn at it costs.
 
 use super::pace::Pace;
 use super::{BURST_NS, Rates, WaiterId};

@@ -18,7 +18,7 @@
 //! * **Cost.** Without any limit in a direction one branch. With limits O(depth x log groups) for every call, also for a change
 //!   of a limit or of the tree, of which no copy is kept. Nothing allocates.
 //!
-//! The [`Limiter`] keeps what waits as tokens of the host's. A host asks for each that comes, and lets in whoever may go by
+//! The [`Limiter`] keeps what waits as tokens of the host's. A host asks for each that comes, and lets in those that may pass by
 //! now with a round, at the time the last one named and after all that may have changed the answer:
 //!
 //! ```
@@ -292,7 +292,7 @@ impl<T: Copy> Limiter<T> {
         Answer::Held
     }
 
-    /// A bio that nobody may hold up (metadata, the data of a flush sequence, what goes to the head): it goes, and is charged
+    /// A bio that may not be held up (metadata, the data of a flush sequence, what goes to the head): it goes, and is charged
     /// all the same.
     #[inline]
     pub fn charge(&mut self, groups: &Groups, group: GroupId, direction: Direction, bytes: u64, now: u64) {

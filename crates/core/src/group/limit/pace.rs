@@ -45,13 +45,13 @@ impl Pace {
         if self.rate == 0 { 0 } else { self.due_ns + (self.rest > 0) as u64 }
     }
 
-    /// Is there time before `floor_ns` that nobody used?
+    /// Is there time before `floor_ns` that was not used?
     #[inline]
     pub(super) const fn has_credit(&self, floor_ns: u64) -> bool {
         self.due_ns < floor_ns
     }
 
-    /// Time that nobody used before `floor_ns` is lost.
+    /// Time that was not used before `floor_ns` is lost.
     #[inline]
     pub(super) fn forget_credit(&mut self, floor_ns: u64) {
         if self.has_credit(floor_ns) {

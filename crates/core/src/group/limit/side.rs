@@ -1,4 +1,4 @@
-//! The gates of one direction: who stands where, and whose turn it is. The tree they stand in is the table of groups itself.
+//! The gates of one direction: the waiting lines, and the next one to be served. Their tree is the table of groups itself.
 
 use super::super::DEPTH_MAX;
 use super::gate::{Entity, Gate, Own, Place, Vtime};
@@ -55,7 +55,7 @@ impl Side {
         &mut self.gates[group.index()]
     }
 
-    /// A gate on the way of `group` that was about another group, which had the slot before, starts anew. Nobody waits there:
+    /// A gate on the way of `group` that was about another group, which had the slot before, starts anew. No bio waits there:
     /// a slot is free only once all of its group is gone.
     pub(super) fn renew(&mut self, groups: &Groups, group: GroupId) {
         for above in groups.path(group) {
@@ -103,7 +103,7 @@ impl Side {
 
     // ---- a bio goes -------------------------------------------------------------------------------------------------------
 
-    /// When the first limit opens for somebody who waits.
+    /// When the first limit opens for a waiting bio.
     pub(super) fn first_timer(&self) -> Option<u64> {
         self.timers.first().map(|group| self.timer_links.key(group))
     }
@@ -152,7 +152,7 @@ impl Side {
     }
 
     /// A bio of `group` goes: every gate on its way charges it, and every entity on its way pays for its turn. One that waited
-    /// had the turn. One that nobody may hold up pays where others wait, or its group would get more than its share.
+    /// had the turn. One that may not be held up pays where others wait, or its group would get more than its share.
     pub(super) fn bill(
         &mut self,
         groups: &Groups,

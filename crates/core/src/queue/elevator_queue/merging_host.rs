@@ -1,5 +1,5 @@
 //! What a host needs that merges by itself and takes requests back from the device into its own hands (the kernel
-//! module): the queue is told what happened, instead of doing it.
+//! module): the host reports what happened to the queue, which then does not do it itself.
 
 use super::ElevatorQueue;
 use crate::context::IoPrio;

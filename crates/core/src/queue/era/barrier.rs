@@ -5,7 +5,7 @@
 //!
 //! **With groups** a barrier orders the I/O of its own group: it goes when all of that which came before it is done, in its
 //! group's turn, alone in the device; what its group sends behind it waits. Others' requests neither wait for it (until it is
-//! at work) nor are promoted by it. If it emptied the elevator as above, a barrier now and then would void everybody's turns.
+//! at work) nor are promoted by it. If it emptied the elevator as above, a barrier now and then would void the turns of all groups.
 //!
 //! Source: Linux 2.6.33 `block/blk-barrier.c`.
 

@@ -50,7 +50,7 @@ impl Pool {
     }
 }
 
-/// A slot of `nr` was given back: is there room for somebody new?
+/// A slot of `nr` was given back: is there room for a new request?
 #[inline]
 pub(in crate::queue) fn relieved(pool: &mut Pool, nr: u32) -> bool {
     if pool.taken < congestion_off(nr) {

@@ -1,4 +1,4 @@
-//! The queue's plug, until 2.6.38: the queue is plugged when a request enters it empty; the driver is not called until somebody who
+//! The queue's plug, until 2.6.38: the queue is plugged when a request enters it empty; the driver is not called until a task that
 //! waits unplugs it, four requests have gathered, or 3 ms have passed.
 //!
 //! Source: Linux 2.6.33 `block/blk-core.c`, `block/blk-settings.c`.

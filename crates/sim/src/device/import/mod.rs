@@ -2,7 +2,7 @@
 //!
 //! Give the file that describes the system (`.parv`), because the bus a drive was measured on stands there, or the
 //! drive's own (`.diskspecs`); the layout (`.model`) and the seek curve (`.seek`) are found through it. What the
-//! parameters mean is told by DiskSim's manual (version 4.0); the model is `device/drive`.
+//! parameters mean is in DiskSim's manual (version 4.0); the model is `device/drive`.
 
 mod drive;
 mod seek;

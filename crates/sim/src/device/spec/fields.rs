@@ -1,6 +1,6 @@
 //! A device file as a flat list of `section.key` fields, each knowing file and line it came from.
 //!
-//! Models ask for their fields one by one; the range is checked at that moment. What nobody asked for is an error
+//! Models ask for their fields one by one; the range is checked at that moment. A field that no model asked for is an error
 //! in the file that says it. Laying one file over another is laying one list over another.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The page cache's accounts by group: whose pages are dirty, on their way, or written.
+//! The page cache's accounts by group: whose pages are dirty, in flight, or written.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

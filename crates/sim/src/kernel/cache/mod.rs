@@ -1,4 +1,4 @@
-//! The page cache: which pages of which file are in memory, on their way, or dirty.
+//! The page cache: which pages of which file are in memory, in flight, or dirty.
 
 mod by_group;
 mod inode_owner;

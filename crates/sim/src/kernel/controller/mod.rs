@@ -1,7 +1,7 @@
 //! Controllers above the request queue: they see bios, before merging, and never the device.
 //!
 //! A controller lets a bio pass, puts its task to sleep, or holds it; what it holds a kernel thread of its own submits later,
-//! from its own io context, so that an elevator that goes by contexts no longer sees whose it was. That is where dm-ioband,
+//! from its own io context, so that an elevator with a queue for each context no longer sees whose it was. That is where dm-ioband,
 //! io-throttle and blk-throttle really sit, and what they are compared with group scheduling for. `docs/limits.md`
 //! says what each is built from and what could not be verified.
 //!

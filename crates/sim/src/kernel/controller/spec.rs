@@ -1,4 +1,4 @@
-//! A controller as somebody asked for it: `dm-ioband:policy=weight-iosize:io_limit=128`.
+//! A controller as a column names it: `dm-ioband:policy=weight-iosize:io_limit=128`.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The thread of a controller: submits the bios it held, from an io context of its own, and waits for request slots like anybody.
+//! The thread of a controller: submits the bios it held, from an io context of its own, and waits for request slots like any task.
 
 use fairlift_core::IoPrio;
 

@@ -1,5 +1,5 @@
 //! io.latency: a group names a latency; while it misses that, its siblings that named none, or a longer one, may have fewer
-//! and fewer I/Os under way.
+//! and fewer I/Os in flight.
 //!
 //! The parent keeps a mark that goes down with each complaint and up again when the complainer is content. A group looks at the mark
 //! when it issues something: if it went down, the group halves its depth, if it went up, the depth grows by a sixteenth of the

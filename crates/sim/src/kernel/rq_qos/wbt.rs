@@ -1,9 +1,9 @@
-//! Writeback throttling (`wbt`): buffered writes wait for a request slot as long as too many of them are under way, and fewer
+//! Writeback throttling (`wbt`): buffered writes wait for a request slot as long as too many of them are in flight, and fewer
 //! may be the longer reads take.
 //!
-//! A depth is the most writes under way; it shrinks a step when the fastest read of a window took longer than the target, and
-//! grows a step when it did not, or when nobody reads. Of the depth, those get all that somebody waits for (a sync write, a
-//! dirtier that the kernel makes pause), half the others, and a quarter writeback in the background and whoever writes within
+//! A depth is the most writes in flight; it shrinks a step when the fastest read of a window took longer than the target, and
+//! grows a step when it did not, or when no task reads. Of the depth, writes that a task waits for get all (a sync write, a
+//! dirtier that the kernel makes pause), half the others, and a quarter writeback in the background and any task that writes within
 //! 100 ms of a read.
 //!
 //! Facts: Linux 6.12 `block/blk-wbt.c`, `block/blk-rq-qos.c` (`rq_depth_*`). Direct writes (SYNC and IDLE) pass; reads are watched

@@ -11,7 +11,7 @@
 //! * the flusher keeps a quota of writes of every group with the queue, in proportion to the shares, and gives who used
 //!   least of the device's time for its weight the next one. It never waits for a request slot with one group's page in hand;
 //! * a group that is ahead of the others in device time for its weight, as the device's own queue may let it be, has only as
-//!   much with the queue as keeps it from running dry. So shares come out also where an elevator cannot see what a
+//!   much with the queue as keeps it from running dry. So shares are exact also where an elevator cannot see what a
 //!   device with a long queue of its own does.
 //!
 //! The design is the lab's own; its parts are of `docs/sources.md`, *writeback by groups*.

@@ -1,4 +1,4 @@
-//! Pausing tasks that dirty pages by a rate that follows the device's (`balance_dirty_pages` since 3.2): nobody but the flusher
+//! Pausing tasks that dirty pages by a rate that follows the device's (`balance_dirty_pages` since 3.2): no task but the flusher
 //! writes, and every task sleeps just as long as its pages would take.
 //!
 //! Source: Linux 6.12 `mm/page-writeback.c`. One device. The same control serves each group by itself in [`super::fair`].

@@ -1,4 +1,4 @@
-//! Groups of a trace: one for each control group it tells of; where it tells of neither these nor processes, one for each volume if
+//! Groups of a trace: one for each cgroup it names; where it names neither these nor processes, one for each volume if
 //! there are several.
 
 use super::Replay;

@@ -1,6 +1,6 @@
 //! From the events of a trace to I/Os by process, in one pass.
 //!
-//! What a process waited for is recovered from the completions: for each I/O how many of the process's I/Os were under way
+//! What a process waited for is recovered from the completions: for each I/O how many of the process's I/Os were in flight
 //! when it arrived, and how long after the last completion (or after the I/O before, if none lay between) that was.
 
 use std::cmp::Reverse;

@@ -1,11 +1,11 @@
-//! Replays a block trace: one task for each traced process, in the group of its control group or volume ([`Replay::groups`]), its
+//! Replays a block trace: one task for each traced process, in the group of its cgroup or volume ([`Replay::groups`]), its
 //! I/Os where and as they were, flags kept.
 //!
 //! | timing | an I/O is submitted |
 //! |---|---|
 //! | open | when it arrived in the trace, whatever became of those before it |
 //! | scaled N | the same, all times multiplied by N |
-//! | closed | when no more I/Os of its process are under way than when it arrived in the trace, and the process has thought as long as it did then |
+//! | closed | when no more I/Os of its process are in flight than when it arrived in the trace, and the process has thought as long as it did then |
 //! | asap | as closed, without thinking: after the kernel's processor time for a call |
 //!
 //! The think time runs from the completion that the process can have waited for (the last one before the arrival), or from

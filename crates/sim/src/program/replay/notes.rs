@@ -47,18 +47,18 @@ pub(super) fn of_trace(found: &Found, facts: Facts, traced: &[Traced], devices: 
     }
     let groups: BTreeSet<&str> = traced.iter().filter_map(|process| process.group.as_deref()).collect();
     if !groups.is_empty() {
-        let each = if found.with_cgroup > 0 { "control group" } else { "volume" };
+        let each = if found.with_cgroup > 0 { "cgroup" } else { "volume" };
         notes.push(format!(
             "{} {each}s: each is a group of weight 100 (--set group.PATH.weight=N changes it, SCHEDULER:groups=0 schedules without)",
             groups.len()
         ));
     }
     if found.sharing > 0 {
-        notes.push(format!("{} processes are told apart, all others share one io context", processes - 1));
+        notes.push(format!("{} processes have their own io context, all others share one", processes - 1));
     }
     if facts.stages && !found.queue_events && found.with_response == 0 && processes > 0 {
         notes.push(
-            "no queue events: I/Os arrive when they were inserted or issued, merged as they were, from whoever did that"
+            "no queue events: an I/O arrives when it was inserted or issued, as merged then, from the process that did that"
                 .to_owned(),
         );
     }

@@ -1,4 +1,4 @@
-//! dm-ioband's policies `weight` and `weight-iosize`: tokens by weight, dealt out anew when nobody who waits has any.
+//! dm-ioband's policies `weight` and `weight-iosize`: tokens by weight, dealt out again when no waiting group has any.
 //!
 //! Groups of the tree are groups of the device side by side; the root is its default group. Weights are those of the groups
 //! (dm-ioband's own go from 1 to 100; only their ratios matter).

@@ -3,7 +3,7 @@
 //! Facts: Linux 6.12 `block/blk-iocost.c` (`ioc_timer_fn` and what it calls). The kernel finds the lenders' new weights by a walk
 //! over the tree; here they are written in closed form. Of all lenders let D be the sum of the parts due and T of the parts they
 //! will use; those who lend nothing keep their weights and are to have (1 - T) of the device where they had (1 - D), all the more
-//! by the same factor. That comes out if a lender's weight is multiplied by t/d and divided by (1 - T)/(1 - D), whatever the tree:
+//! by the same factor. That is the case if a lender's weight is multiplied by t/d and divided by (1 - T)/(1 - D), whatever the tree:
 //! an inner node's weight in use follows from its children's.
 
 use super::model::{MILLION, PRESETS, V_PER_US};

@@ -1,4 +1,4 @@
-//! Weights in a tree: to what part of the device a group is entitled, and what part it uses.
+//! Weights in a tree: the share of the device that is due to a group, and the share it uses.
 //!
 //! A group that is active has its weight as `active`; `inuse` is what is left of it after donations. A part is the product, from
 //! the root down, of a group's number beside the sum of its siblings'. Only leaves are set; what an inner group has follows
