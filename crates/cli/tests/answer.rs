@@ -80,7 +80,7 @@ fn because_the_processor_is_the_limit() {
 #[test]
 fn none_of_these_is_said_where_a_scheduler_matters() {
     let text = flat(&answer(BESIDE, "--device hdd --scheduler none,fl-cfq"));
-    assert!(text.contains("fl-cfq alone keeps everybody") && text.contains("stream gets"), "{text}");
+    assert!(text.contains("Under fl-cfq alone every job gets") && text.contains("stream gets"), "{text}");
     for why in [
         "takes everything",
         "from memory",

@@ -59,12 +59,16 @@ fn a_figure_within_its_tolerance_is_reproduced() {
 }
 
 #[test]
-fn a_figure_that_does_not_come_out_is_exit_code_1() {
+fn a_figure_that_is_not_reproduced_is_exit_code_1() {
     let (answer, _) = reproduce(&experiment(ours() * 2.0, 0.2, ""), "--output-format json");
     assert_eq!((answer.code, status(&answer).as_str()), (1, "not-reproduced"));
     let (answer, _) = reproduce(&experiment(ours() * 2.0, 0.2, ""), "");
     assert!(answer.stdout.contains("NOT REPRODUCED"), "{}", answer.stdout);
-    assert!(answer.stdout.ends_with("0 of 1 comparisons come out, 1 NOT REPRODUCED\n"), "{}", answer.stdout);
+    assert!(
+        answer.stdout.ends_with("0 of 1 comparisons are reproduced, 1 NOT REPRODUCED\n"),
+        "{}",
+        answer.stdout
+    );
 }
 
 #[test]
@@ -116,6 +120,17 @@ fn a_page_names_the_command_that_wrote_it() {
     let page = std::fs::read_to_string(folder.path().join("page.md")).unwrap();
     let ours = ours();
     assert_snapshot!(page.replace(&format!("{ours:.0}"), "(ours)"));
+    let data = std::fs::read_to_string(folder.path().join("page.csv")).unwrap();
+    let rows: Vec<&str> = data.lines().collect();
+    assert_eq!(rows.len(), 2, "{data}");
+    assert!(
+        rows[0].starts_with("experiment,letter,origin,scheduler,of,figure,unit,case,published,ours,ratio"),
+        "{data}"
+    );
+    assert!(
+        rows[1].starts_with("x,,our aim,noop,reader,IOPS,") && rows[1].ends_with(",known,a | b,a table"),
+        "{data}"
+    );
 }
 
 #[test]

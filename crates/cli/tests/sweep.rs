@@ -215,7 +215,7 @@ fn wrong_sweeps_are_refused_with_file_line_and_what_is_allowed() {
     let cases = [
         ("title =", "titel =", "small.toml:1", "did you mean 'title'?"),
         ("bandwidth of", "bandwith of", "small.toml:2", "did you mean 'bandwidth'?"),
-        ("of batch", "of bach", "goal: nobody here is called 'bach'", "did you mean 'batch'?"),
+        ("of batch", "of bach", "goal: no job, program or group is called 'bach'", "did you mean 'batch'?"),
         ("20 ms", "20 MB/s", "'MB/s' is not a unit", "ns, us, ms, s"),
         ("seeds = 2", "seeds = 0", "small.toml:3", "1 to 100000"),
         ("runtime =", "runtme =", "small.toml:6", "did you mean 'runtime'?"),

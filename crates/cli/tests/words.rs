@@ -128,7 +128,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
         let name = entry.file_name().unwrap().to_string_lossy().into_owned();
         if entry.is_dir() && name != "tests" {
             out.extend(sources(&entry));
-        } else if name.ends_with(".rs") && name != "tests.rs" {
+        } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
             out.push(entry);
         }
     }

@@ -1,5 +1,5 @@
-//! What an [`ElevatorQueue`] does once it has groups: tell the ledger of every request, and ask for the group whose turn it
-//! is. All of it is out of the way of a queue without groups.
+//! What an [`ElevatorQueue`] does once it has groups: tell the ledger of every request, and ask for the group that has
+//! the turn. All of it is out of the way of a queue without groups.
 
 use super::ElevatorQueue;
 use crate::collections::{Id, List};
