@@ -352,7 +352,7 @@ fn a_trace_whose_recorder_lost_events_is_warned_of_by_every_command() {
         "replay torn.ftrace --device hdd --scheduler none --timing closed",
         "convert torn.ftrace again.csv",
         "diff torn.ftrace kept",
-        "validate torn.ftrace --device hdd",
+        "validate sata7200-2009 --trace torn.ftrace",
     ] {
         let answer = folder.run(command);
         assert_eq!(answer.code, 0, "{command}: {}", answer.stderr);
@@ -363,7 +363,7 @@ fn a_trace_whose_recorder_lost_events_is_warned_of_by_every_command() {
     assert_eq!(json["all"]["ios"], 3);
     let q2c = json["all"]["intervals"].as_array().unwrap().iter().find(|i| i["name"] == "Q2C").unwrap();
     assert_eq!((&q2c["ios"], &q2c["max_ns"]), (&2.into(), &100_000.into()), "not the 100 ms across the gap");
-    assert!(folder.run("validate torn.ftrace --device hdd").stderr.contains("there is no score"));
+    assert!(folder.run("validate sata7200-2009 --trace torn.ftrace").stderr.contains("there is no score"));
     let said = folder.run("replay torn.ftrace").complaint();
     assert!(said.contains("no device is named") && said.contains("--device nvme"), "{said}");
 }
