@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
         blkparse_format: (format == Some(Format::BlkparseFormat))
             .then(|| BlkparseFormat::parse("%T.%t %D %p %a %d %S %n %C").expect("a format string")),
         keep_going: choice & 0x80 != 0,
-        sort_window: if choice & 0x40 != 0 { 16 } else { 0 },
+        sort_window: Some(if choice & 0x40 != 0 { 16 } else { 0 }),
         rebase: false,
     };
     let Ok(mut reader) = TraceReader::from_read("fuzz", Cursor::new(trace.to_vec()), &options) else { return };

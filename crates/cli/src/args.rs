@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::serve::args::{CtlArguments, ServeArguments};
-use crate::trace::args::{CaptureArguments, ConvertArguments, InspectArguments, ReplayArguments};
+use crate::trace::args::{
+    CaptureArguments, ConvertArguments, DiffArguments, InspectArguments, ReplayArguments,
+};
 
 /// Compare block I/O schedulers on the jobs and disks you have.
 #[derive(Debug, Parser)]
@@ -22,7 +24,7 @@ Examples:
   fairlift devices sata7200-2009                    the modelled disk's parameters
   fairlift reproduce                                published measurements beside ours
   fairlift inspect sda                              a blktrace: processes, sizes, where the time went
-  fairlift replay sda --timing closed               the same I/O on another disk, under each scheduler
+  fairlift replay sda --timing closed --device hdd  the same I/O on another disk, under each scheduler
   fairlift serve --model hdd --socket /tmp/d.sock   a block device (NBD) as slow as that disk
 
 Exit code: 0 done, 1 a published figure was not reproduced, 2 wrong input, 70 a fault in fairlift."
@@ -85,6 +87,8 @@ Examples:
     Replay(ReplayArguments),
     /// Show which process did what in a block trace, and where the time went
     Inspect(InspectArguments),
+    /// Compare two traces of the same I/O: order, times, merges
+    Diff(DiffArguments),
     /// Convert a block trace from one format to another
     Convert(ConvertArguments),
     /// Record the block I/O of this machine (Linux, as root)

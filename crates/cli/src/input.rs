@@ -151,7 +151,7 @@ fn choose_case(scenario: &mut Scenario, name: &str) -> Result<(), Failure> {
 }
 
 /// There is no typical drive of today: which one decides the answer.
-fn no_device() -> Failure {
+pub fn no_device() -> Failure {
     let words: Vec<&str> = WORDS.iter().map(|word| word.word).collect();
     Failure::new("no device is named, and the answer depends on it")
         .help(format!("choose a kind: --device {}", words.join(" | ")))

@@ -96,6 +96,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Reproduce(arguments) => return reproduce::reproduce(&arguments),
         Command::Replay(arguments) => trace::replay::replay(&arguments)?,
         Command::Inspect(arguments) => trace::inspect::inspect(&arguments)?,
+        Command::Diff(arguments) => return trace::diff::diff(&arguments),
         Command::Convert(arguments) => trace::convert::convert(&arguments)?,
         Command::Capture(arguments) => return trace::capture::capture(&arguments),
         Command::Doctor => output::print(&doctor::findings(Style::of(&std::io::stdout())))?,

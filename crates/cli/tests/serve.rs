@@ -56,7 +56,7 @@ fn wrong_input_ends_with_2_and_says_what_is_right() {
         (vec!["serve", &config], place.as_str()),
         (vec!["serve", &config], "did you mean 'ram'?"),
         (vec!["serve", "/nowhere.toml"], "there is no such file"),
-        (vec!["serve"], "--socket PATH or --tcp HOST:PORT"),
+        (vec!["serve"], "--socket PATH, --tcp HOST:PORT or --systemd"),
         (vec!["serve", "--socket", "/tmp/x"], "--file, --ram, --model, --null"),
         (vec!["serve", "--socket", "/tmp/x", "--ram", "1Q"], "'1Q' is no size"),
         (vec!["serve", "--socket", "/tmp/x", "--ram", "1G", "--size", "2G"], "--model only"),

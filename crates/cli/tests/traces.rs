@@ -113,7 +113,9 @@ fn a_replay_of_a_simulation_does_the_same_io() {
     let folder = Folder::new().with("small.fio", SMALL);
     folder.run("run --kernel 2.6.31 small.fio --scheduler noop --trace sim.bin").ok();
     for timing in ["open", "closed", "asap", "scaled=2"] {
-        let json = folder.run(&format!("replay sim.bin --timing {timing} --output-format json")).ok();
+        let json = folder
+            .run(&format!("replay --kernel 2.6.31 sim.bin --timing {timing} --output-format json"))
+            .ok();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         let ios = json["replay"]["ios"].as_u64().unwrap();
         for run in json["runs"].as_array().unwrap() {
@@ -131,8 +133,9 @@ fn closed_waits_and_thinks_as_the_trace_did() {
     let text = format!("time_ns,action,sector,bytes,op,pid,response_ns\n{rows}");
     let folder = Folder::new().with("t.csv", text);
     let simulated = |timing: &str| -> f64 {
-        let arguments =
-            format!("replay t.csv --device flash-kd --scheduler noop --timing {timing} --output-format json");
+        let arguments = format!(
+            "replay --kernel 2.6.31 t.csv --device flash-kd --scheduler noop --timing {timing} --output-format json"
+        );
         let json: serde_json::Value = serde_json::from_str(&folder.run(&arguments).ok()).unwrap();
         json["runs"][0]["simulated_ns"].as_f64().unwrap()
     };
@@ -142,21 +145,23 @@ fn closed_waits_and_thinks_as_the_trace_did() {
     let difference = closed - asap;
     assert!((0.95 * thought..=thought).contains(&difference), "closed {closed}, asap {asap}");
     assert!((simulated("scaled=4") - 4.0 * 99e6).abs() < 1e6, "the last arrival is at 396 ms");
-    assert_eq!(folder.run("replay t.csv --timing scaled 4").code, 0, "two words");
+    assert_eq!(folder.run("replay --kernel 2.6.31 t.csv --timing scaled 4").code, 0, "two words");
 }
 
 #[test]
 fn a_replay_says_why_requests_waited() {
     let folder = recorded();
-    let plain = folder.run("replay head --scheduler cfq --timing closed").ok();
-    let told = folder.run("replay head --scheduler cfq --timing closed --explain").ok();
+    let plain = folder.run("replay --kernel 2.6.31 head --scheduler cfq --timing closed").ok();
+    let told = folder.run("replay --kernel 2.6.31 head --scheduler cfq --timing closed --explain").ok();
     let figures = |text: &str| text.split("about the trace").next().unwrap().to_owned();
     for words in ["Why, under cfq", "the device", "requests of", "fio", "the slowest requests", "idles for"] {
         assert!(told.contains(words), "no '{words}' in\n{told}");
     }
     let why = told.find("Why, under").unwrap();
     assert!(figures(&plain).starts_with(told[..why].trim_end()), "recording changes nothing");
-    let json = folder.run("replay head --scheduler cfq --timing closed --explain --output-format json").ok();
+    let json = folder
+        .run("replay --kernel 2.6.31 head --scheduler cfq --timing closed --explain --output-format json")
+        .ok();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let explain = &json["runs"][0]["explain"];
     assert_eq!(explain["slowest"].as_array().unwrap().len(), 10);
@@ -177,7 +182,7 @@ fn volumes() -> String {
 #[test]
 fn volumes_are_groups_that_share_by_weight() {
     let folder = Folder::new().with("v.csv", volumes());
-    let replay = "replay v.csv --timing asap --scheduler noop,noop:groups=0";
+    let replay = "replay --kernel 2.6.31 v.csv --timing asap --scheduler noop,noop:groups=0";
     let groups = |arguments: &str, run: usize| -> Vec<(String, u64, f64)> {
         let json = folder.run(&format!("{replay} {arguments} --output-format json")).ok();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -201,15 +206,20 @@ fn volumes_are_groups_that_share_by_weight() {
 #[test]
 fn a_replay_tells_what_groups_got_and_waited_for() {
     let folder = Folder::new().with("v.csv", volumes());
-    let text =
-        folder.run("replay v.csv --timing asap --scheduler cfq --set group./db.weight=500 --explain").ok();
+    let text = folder
+        .run(
+            "replay --kernel 2.6.31 v.csv --timing asap --scheduler cfq --set group./db.weight=500 --explain",
+        )
+        .ok();
     for words in ["/db (weight 500)", "/logs (weight 100)", "requests of group", "2 volumes: each is a group"]
     {
         assert!(text.contains(words), "no '{words}' in\n{text}");
     }
-    let complaint = folder.run("replay v.csv --set group./dv.weight=5").complaint();
+    let complaint = folder.run("replay --kernel 2.6.31 v.csv --set group./dv.weight=5").complaint();
     assert!(complaint.contains("did you mean '/db'"), "{complaint}");
-    let json = folder.run("replay v.csv --timing asap --scheduler cfq --explain --output-format json").ok();
+    let json = folder
+        .run("replay --kernel 2.6.31 v.csv --timing asap --scheduler cfq --explain --output-format json")
+        .ok();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let run = &json["runs"][0];
     for (group, told) in
@@ -220,7 +230,7 @@ fn a_replay_tells_what_groups_got_and_waited_for() {
         assert_eq!(told["request_ns"].as_u64(), Some(causes.map(|c| c["ns"].as_u64().unwrap()).sum()));
     }
     let lone = Folder::new().with("one.csv", volumes().replace("logs", "db"));
-    let complaint = lone.run("replay one.csv --set group./db.weight=5").complaint();
+    let complaint = lone.run("replay --kernel 2.6.31 one.csv --set group./db.weight=5").complaint();
     assert!(complaint.contains("several volumes and no processes"), "{complaint}");
 }
 
@@ -230,7 +240,7 @@ fn control_groups_of_a_blktrace_are_groups_and_processes_in_them_contexts() {
 0,queue,8,4096,read,7,4711\n100,queue,80,4096,write,8,4711\n200,queue,800,4096,read,9,1\n300,queue,8000,4096,read,7,512\n";
     let folder = Folder::new().with("c.csv", format!("time_us,action,sector,bytes,op,pid,cgroup\n{rows}"));
     folder.run("convert c.csv c.bin --to blktrace8").ok();
-    let json = folder.run("replay c.bin --scheduler noop --output-format json").ok();
+    let json = folder.run("replay --kernel 2.6.31 c.bin --scheduler noop --output-format json").ok();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let text = |value: &serde_json::Value, key: &str| value[key].as_str().map(str::to_owned);
     let processes = json["replay"]["processes"].as_array().unwrap().iter();
@@ -255,15 +265,16 @@ fn control_groups_of_a_blktrace_are_groups_and_processes_in_them_contexts() {
 fn a_replay_says_what_the_trace_lacks() {
     let whole = "time_s,sector,bytes,op,device\n0,0,4096,read,a\n0,8,4096,read,b\n1,0,4096,read,a\n";
     let folder = recorded().with("whole.csv", whole);
-    let table = folder.run("replay whole.csv --timing closed --scheduler noop").ok();
+    let table = folder.run("replay --kernel 2.6.31 whole.csv --timing closed --scheduler noop").ok();
     for words in
         ["no process numbers: each volume", "no completions", "whole seconds", "one behind the other"]
     {
         assert!(table.contains(words), "no '{words}' in\n{table}");
     }
-    let table = folder.run("replay mysql-first-rows.load --device sata7200-2009,flash-kd").ok();
+    let table =
+        folder.run("replay --kernel 2.6.31 mysql-first-rows.load --device sata7200-2009,flash-kd").ok();
     assert!(table.contains("case sata7200-2009") && table.contains("case flash-kd"), "{table}");
-    let complaint = folder.run("replay whole.csv --only c").complaint();
+    let complaint = folder.run("replay --kernel 2.6.31 whole.csv --only c").complaint();
     assert!(complaint.contains("nothing in the trace is on c") && complaint.contains("a, b"), "{complaint}");
 }
 
@@ -285,9 +296,11 @@ fn bad_traces_are_told_by_record_and_offset_and_used_as_far_as_they_go() {
         ("negative.trace", "negative.trace:2 (byte 12)"),
         ("order.csv", "order.csv:3"),
     ] {
-        for command in
-            [format!("inspect {name}"), format!("replay {name}"), format!("convert {name} out.csv")]
-        {
+        for command in [
+            format!("inspect {name}"),
+            format!("replay --kernel 2.6.31 {name}"),
+            format!("convert {name} out.csv"),
+        ] {
             let complaint = folder.run(&command).complaint();
             assert!(
                 complaint.contains(place) && complaint.contains("--keep-going"),
@@ -313,4 +326,44 @@ fn capture_refuses_clearly() {
     assert!(folder.run("capture").complaint().contains("what is to be recorded"));
     assert!(folder.run("capture --device no-such-disk").complaint().contains("no device or path"));
     assert_eq!(folder.names(), [""; 0], "nothing is left behind");
+}
+
+/// Two reads by one process, each of whose other half the recorder lost, and two whole ones.
+const TORN: &str = "\
+fio-7 [000] 1.000000: block_bio_queue: 8,0 R 1000 + 8 [fio]
+fio-7 [000] 1.000010: block_rq_issue: 8,0 R 4096 () 1000 + 8 [fio]
+CPU:0 [LOST 12 EVENTS]
+fio-7 [000] 1.100000: block_rq_complete: 8,0 R () 1000 + 8 [0]
+fio-7 [000] 1.200000: block_bio_queue: 8,0 R 2000 + 8 [fio]
+fio-7 [000] 1.200010: block_rq_issue: 8,0 R 4096 () 2000 + 8 [fio]
+fio-7 [000] 1.200100: block_rq_complete: 8,0 R () 2000 + 8 [0]
+fio-7 [000] 1.300000: block_bio_queue: 8,0 R 3000 + 8 [fio]
+fio-7 [000] 1.300010: block_rq_issue: 8,0 R 4096 () 3000 + 8 [fio]
+fio-7 [000] 1.300100: block_rq_complete: 8,0 R () 3000 + 8 [0]
+";
+
+#[test]
+fn a_trace_whose_recorder_lost_events_is_warned_of_by_every_command() {
+    let folder = Folder::new().with("torn.ftrace", TORN);
+    folder.run("convert torn.ftrace kept.blktrace").ok();
+    for command in [
+        "inspect torn.ftrace",
+        "inspect kept",
+        "replay torn.ftrace --device hdd --scheduler none --timing closed",
+        "convert torn.ftrace again.csv",
+        "diff torn.ftrace kept",
+        "validate sata7200-2009 --trace torn.ftrace",
+    ] {
+        let answer = folder.run(command);
+        assert_eq!(answer.code, 0, "{command}: {}", answer.stderr);
+        assert!(answer.stderr.contains("lost"), "{command}: {}", answer.stderr);
+    }
+    let json = folder.run("inspect torn.ftrace --output-format json").ok();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["all"]["ios"], 3);
+    let q2c = json["all"]["intervals"].as_array().unwrap().iter().find(|i| i["name"] == "Q2C").unwrap();
+    assert_eq!((&q2c["ios"], &q2c["max_ns"]), (&2.into(), &100_000.into()), "not the 100 ms across the gap");
+    assert!(folder.run("validate sata7200-2009 --trace torn.ftrace").stderr.contains("there is no score"));
+    let said = folder.run("replay torn.ftrace").complaint();
+    assert!(said.contains("no device is named") && said.contains("--device nvme"), "{said}");
 }

@@ -1,6 +1,7 @@
 //! The control socket: a JSON object a line each way. `docs/serve.md` lists what may be asked.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -54,6 +55,10 @@ enum Command {
     },
     Remove {
         export: String,
+    },
+    Trace {
+        device: String,
+        file: Option<PathBuf>,
     },
     Drain,
 }
@@ -128,6 +133,10 @@ fn answer(line: &str, server: &Server) -> Result<Value, String> {
         Command::Remove { export } => {
             server.exports.remove(&export).ok_or_else(|| unknown_export(server, &export))?;
         }
+        Command::Trace { device, file } => {
+            let traced = find_device(server, &device)?.trace(file.as_deref());
+            traced.map_err(|error| format!("cannot write the trace: {error}"))?;
+        }
         Command::Drain => server.drain(),
     }
     Ok(json!({ "ok": true }))
@@ -189,6 +198,7 @@ fn show_device(device: &Device) -> Value {
         "waiting": waiting,
         "requests": done,
         "failed": failed,
+        "engine": device.back().figures().engine,
         "lateness": device.back().figures().lateness,
     })
 }

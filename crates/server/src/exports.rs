@@ -64,6 +64,11 @@ impl Export {
         if bytes > most {
             return Err(format!("it ends {} bytes behind the device, which has {whole} bytes", bytes - most));
         }
+        let block = device.back().block_bytes();
+        if (options.offset | bytes) % u64::from(block) != 0 {
+            let text = format!("the device is served in blocks of {block} bytes");
+            return Err(format!("{text}, and its offset {} or size {bytes} is no multiple", options.offset));
+        }
         let group = device.add_tenant(&options.share)?;
         Ok(Export {
             device: device.clone(),

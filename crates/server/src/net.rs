@@ -4,10 +4,13 @@ use std::fmt;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use listenfd::ListenFd;
 
 /// Where to listen or connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,15 +19,20 @@ pub enum Address {
     Unix(PathBuf),
     /// HOST:PORT.
     Tcp(String),
+    /// The sockets that systemd, or whoever started this, has opened for it (`LISTEN_FDS`).
+    Systemd,
 }
 
 impl Address {
-    /// Read `unix:PATH`, `tcp:HOST:PORT`, a path with a slash, or HOST:PORT.
+    /// Read `unix:PATH`, `tcp:HOST:PORT`, `systemd`, a path with a slash, or HOST:PORT.
     ///
     /// # Errors
     /// A sentence with what is allowed.
     pub fn parse(text: &str) -> Result<Address, String> {
         let wrong = || format!("'{text}' is no address (allowed: unix:PATH, tcp:HOST:PORT)");
+        if text == "systemd" {
+            return Ok(Address::Systemd);
+        }
         if let Some(path) = text.strip_prefix("unix:") {
             return if path.is_empty() { Err(wrong()) } else { Ok(Address::Unix(path.into())) };
         }
@@ -50,6 +58,7 @@ impl Address {
                 stream.set_nodelay(true)?;
                 Ok(Stream::Tcp(stream))
             }
+            Address::Systemd => Err(io::ErrorKind::AddrNotAvailable.into()),
         }
     }
 }
@@ -59,6 +68,7 @@ impl fmt::Display for Address {
         match self {
             Address::Unix(path) => write!(f, "unix:{}", path.display()),
             Address::Tcp(host) => write!(f, "tcp:{host}"),
+            Address::Systemd => f.write_str("systemd"),
         }
     }
 }
@@ -66,39 +76,47 @@ impl fmt::Display for Address {
 /// Somebody who may connect. A unix socket's file goes when it is dropped.
 #[derive(Debug)]
 pub enum Listener {
-    /// With its path.
-    Unix(UnixListener, PathBuf),
+    /// With its path, if the file is ours.
+    Unix(UnixListener, Option<PathBuf>),
     /// TCP.
     Tcp(TcpListener),
 }
 
 impl Listener {
-    /// Listen. The file of a unix socket that nobody listens to any more is replaced.
+    /// Listen: at one socket, or all that were passed. The file of a unix socket that nobody listens to any more is replaced.
     ///
     /// # Errors
-    /// The system's.
-    pub fn bind(address: &Address) -> io::Result<Listener> {
-        let listener = match address {
+    /// The system's; `NotFound` if no sockets were passed.
+    pub fn bind(address: &Address) -> io::Result<Vec<Listener>> {
+        let listeners = match address {
             Address::Unix(path) => {
                 remove_stale(path)?;
-                Listener::Unix(UnixListener::bind(path)?, path.clone())
+                vec![Listener::Unix(UnixListener::bind(path)?, Some(path.clone()))]
             }
             Address::Tcp(host) => {
                 let address = host.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
-                Listener::Tcp(TcpListener::bind(address)?)
+                vec![Listener::Tcp(TcpListener::bind(address)?)]
             }
+            Address::Systemd => passed()?,
         };
-        match &listener {
-            Listener::Unix(socket, _) => socket.set_nonblocking(true)?,
-            Listener::Tcp(socket) => socket.set_nonblocking(true)?,
+        for listener in &listeners {
+            match listener {
+                Listener::Unix(socket, _) => socket.set_nonblocking(true)?,
+                Listener::Tcp(socket) => socket.set_nonblocking(true)?,
+            }
         }
-        Ok(listener)
+        Ok(listeners)
     }
 
     /// Where it listens, with the port that the system chose for port 0.
     pub fn address(&self) -> String {
         match self {
-            Listener::Unix(_, path) => format!("unix:{}", path.display()),
+            Listener::Unix(_, Some(path)) => format!("unix:{}", path.display()),
+            Listener::Unix(socket, None) => {
+                let address = socket.local_addr().ok();
+                let path = address.as_ref().and_then(|address| address.as_pathname());
+                path.map_or_else(|| "unix".to_owned(), |path| format!("unix:{}", path.display()))
+            }
             Listener::Tcp(socket) => {
                 socket.local_addr().map_or_else(|_| "tcp".to_owned(), |address| format!("tcp:{address}"))
             }
@@ -139,11 +157,41 @@ impl AsFd for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Listener::Unix(_, path) = self {
+        if let Listener::Unix(_, Some(path)) = self {
             // Somebody may have removed it already.
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// The sockets that this process was started with. They are taken once.
+fn passed() -> io::Result<Vec<Listener>> {
+    let mut fds = ListenFd::from_env();
+    let mut listeners = Vec::new();
+    for at in 0..fds.len() {
+        let listener = match fds.take_unix_listener(at) {
+            Ok(socket) => socket.map(|socket| Listener::Unix(socket, None)),
+            Err(_) => fds.take_tcp_listener(at)?.map(Listener::Tcp),
+        };
+        listeners.extend(listener);
+    }
+    if listeners.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "no sockets were passed (LISTEN_FDS)"));
+    }
+    Ok(listeners)
+}
+
+/// Tell systemd, or whoever started this and asks for it (`NOTIFY_SOCKET`), how far it is: `READY=1`, `STOPPING=1`.
+///
+/// # Errors
+/// The system's. Where nobody asks there is none.
+pub fn notify(state: &str) -> io::Result<()> {
+    let Some(place) = std::env::var_os("NOTIFY_SOCKET") else { return Ok(()) };
+    let address = match place.as_encoded_bytes() {
+        [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
+        _ => SocketAddr::from_pathname(&place)?,
+    };
+    UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address).map(drop)
 }
 
 fn remove_stale(path: &Path) -> io::Result<()> {

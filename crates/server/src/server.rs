@@ -14,7 +14,7 @@ use crate::front::FrontEnd;
 use crate::front::nbd::Nbd;
 use crate::log::{Level, log};
 use crate::net::{Address, Listener, Stream};
-use crate::{control, metrics};
+use crate::{control, metrics, net};
 
 /// How often the listening thread looks whether it is to end.
 const LOOK_NS: i64 = 100_000_000;
@@ -89,7 +89,7 @@ impl Server {
         let control = config.control.iter().map(|address| (Purpose::Control, address));
         let metrics = config.metrics.iter().map(|address| (Purpose::Metrics, address));
         for (purpose, address) in clients.chain(control).chain(metrics) {
-            listeners.push((purpose, listen(address)?));
+            listeners.extend(listen(address)?.into_iter().map(|listener| (purpose, listener)));
         }
         Ok(Arc::new(Server {
             exports: Arc::new(exports),
@@ -133,6 +133,7 @@ impl Server {
             let (what, address) = (format!("{purpose:?}").to_lowercase(), listener.address());
             log(Level::Info, "listening", &[("for", &what), ("address", &address)]);
         }
+        tell_starter("READY=1");
         let mut looked = Instant::now();
         while !stop.load(Relaxed) && !self.drain.load(Relaxed) {
             self.accept_some();
@@ -205,12 +206,15 @@ impl Server {
 
     fn end(&self) {
         self.drain();
+        tell_starter("STOPPING=1");
         log(Level::Info, "draining", &[("connections", &self.connections().to_string())]);
         let until = Instant::now() + DRAIN;
         while self.connections() > 0 && Instant::now() < until {
             thread::sleep(Duration::from_millis(10));
         }
         for device in self.devices() {
+            // The end of a trace has nothing that could fail; what did is in the log.
+            let _ = device.trace(None);
             let failed = device.back().sync().is_err();
             let level = if failed { Level::Warn } else { Level::Info };
             let unfinished = device.unfinished().to_string();
@@ -224,7 +228,14 @@ impl Server {
     }
 }
 
-fn listen(address: &Address) -> Result<Listener, ConfigError> {
+/// Tell systemd, if it asks, how far the server is.
+fn tell_starter(state: &str) {
+    if let Err(error) = net::notify(state) {
+        log(Level::Warn, "cannot-notify", &[("why", &error.to_string())]);
+    }
+}
+
+fn listen(address: &Address) -> Result<Vec<Listener>, ConfigError> {
     Listener::bind(address).map_err(|error: io::Error| ConfigError {
         place: address.to_string(),
         message: format!("cannot listen: {error}"),

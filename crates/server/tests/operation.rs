@@ -2,10 +2,12 @@
 
 mod support;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 
 use fairlift_server::config::Config;
 use fairlift_server::net::Address;
+use fairlift_trace::{Action, Op, Options, TraceReader};
 use serde_json::Value;
 use support::{Host, eventually};
 
@@ -177,4 +179,43 @@ fn a_socket_that_nobody_listens_to_is_taken_over_and_another_is_not() {
         fairlift_server::server::Server::new(&config).map(|_| ()).expect_err("it is taken").to_string();
     assert!(error.contains("cannot listen"), "{error}");
     host.client("a", false);
+}
+
+/// Each bio comes, is issued and is done, in that order, and adjacent ones are one request.
+#[test]
+fn a_trace_has_what_was_served() {
+    let host = Host::start(TWO);
+    let file = host.dir.join("m.blktrace.0");
+    let words = |file: &str| format!("{{\"do\":\"trace\",\"device\":\"m\",\"file\":{file}}}");
+    let (mut before, mut later) = (host.client("a", true), host.client("b", true));
+    assert_eq!(before.write(0, 0, &[1; 4096]).expect("a reply").error, 0);
+    assert_eq!(ctl(&host, &words(&format!("{:?}", file.display().to_string())))["ok"], true);
+    for at in 0..100u64 {
+        assert_eq!(before.write(0, at * 8192, &[1; 4096]).expect("a reply").error, 0);
+        assert_eq!(later.read(at * 4096, 4096).expect("a reply").error, 0);
+    }
+    assert_eq!(ctl(&host, &words("null"))["ok"], true);
+    assert_eq!(before.read(0, 4096).expect("a reply").error, 0);
+
+    let mut reader = TraceReader::open(&file, &Options::default()).expect("a trace");
+    let (mut steps, mut last_ns) = (BTreeMap::<_, Vec<Action>>::new(), 0);
+    while let Some(event) = reader.next() {
+        let event = event.expect("an event");
+        if event.action.is_note() {
+            continue;
+        }
+        assert!(event.time_ns >= last_ns, "in order of time");
+        last_ns = event.time_ns;
+        assert_eq!(event.bytes, 4096);
+        let export = event.comm.map(|name| reader.names().get(name).to_owned());
+        if event.action == Action::Queue {
+            assert_eq!(export.as_deref(), Some(if event.op == Op::Write { "a" } else { "b" }));
+        }
+        steps.entry((event.sector, event.op)).or_default().push(event.action);
+    }
+    // The second export begins at 8 MiB.
+    let expected = (0..100).flat_map(|at| [(at * 16, Op::Write), (16384 + at * 8, Op::Read)]);
+    assert_eq!(steps.keys().copied().collect::<BTreeSet<_>>(), expected.collect::<BTreeSet<_>>());
+    let way = [Action::Queue, Action::GetRequest, Action::Insert, Action::Issue, Action::Complete];
+    assert!(steps.values().all(|steps| *steps == way), "{steps:?}");
 }

@@ -92,6 +92,11 @@ pub enum Action {
     ZoneUnplug,
     /// Text from the kernel, an elevator or a user (`m`), in the payload.
     Message,
+    /// The recorder lost events at about this time; the payload says so in ftrace's words.
+    Lost {
+        /// How many; 0: it is not known.
+        events: u64,
+    },
     /// A process has this name from here on: see [`Event::pid`] and [`Event::comm`].
     Process,
     /// Wall clock of this moment.
@@ -122,7 +127,7 @@ pub enum Action {
 impl Action {
     /// blktrace's notes: records about the trace rather than about an I/O.
     pub const fn is_note(self) -> bool {
-        matches!(self, Self::Message | Self::Process | Self::Timestamp { .. })
+        matches!(self, Self::Message | Self::Lost { .. } | Self::Process | Self::Timestamp { .. })
     }
 
     /// Whether the action concerns an extent of a device: sector and size mean something.

@@ -137,6 +137,13 @@ impl Format {
         ROWS.iter().map(|row| row.format)
     }
 
+    /// The sort window a reader takes by default. The corpora of many volumes put volumes together that were recorded apart, so
+    /// their times run backwards in places.
+    pub fn sort_window(self) -> usize {
+        let facts = self.facts();
+        if facts.volumes && !facts.stages { 1 << 16 } else { 0 }
+    }
+
     fn row(self) -> &'static Row {
         ROWS.iter().find(|row| row.format == self).expect("every format has a row")
     }
@@ -167,7 +174,7 @@ impl Format {
             Self::Blktrace | Self::Vscsi => return None,
             Self::BlkparseFormat => Box::new(Formatted::new(blkparse?.clone())),
             Self::Blkparse => Box::new(Blkparse::default()),
-            Self::Ftrace => Box::new(Ftrace),
+            Self::Ftrace => Box::new(Ftrace::default()),
             Self::Iolog => Box::new(Iolog::default()),
             Self::DiskSim => Box::new(DiskSim),
             Self::DiskSimValidation => Box::new(Validation::default()),

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use crate::compress;
 use crate::detect;
 use crate::error::{ErrorKind, Place, TraceError};
-use crate::event::Event;
+use crate::event::{Action, Event};
 use crate::format::{Facts, Format};
+use crate::gap::{self, Lost};
 use crate::names::{Names, Texts};
 use crate::read::blkparse_format::BlkparseFormat;
 use crate::read::blktrace::BlktraceFile;
@@ -27,8 +28,9 @@ pub struct Options {
     pub blkparse_format: Option<BlkparseFormat>,
     /// Skip and count faulty records instead of ending with the first one.
     pub keep_going: bool,
-    /// Sort through this many events. 0: time that runs backwards is a fault. Costs memory for so many events.
-    pub sort_window: usize,
+    /// Sort through this many events, of 160 bytes each. 0: time that runs backwards is a fault. `None`:
+    /// [`Format::sort_window`].
+    pub sort_window: Option<usize>,
     /// Count time from the first event that is no note, as blkparse does.
     pub rebase: bool,
 }
@@ -56,10 +58,14 @@ pub struct TraceReader {
     format: Format,
     keep_going: bool,
     skipped: Skipped,
+    lost: Lost,
     last_ns: u64,
     origin_ns: Option<u64>,
     rebase: bool,
     sort: Option<Sort>,
+    held: Option<Event>,
+    /// The payload of `held`.
+    held_payload: Vec<u8>,
     ended: bool,
 }
 
@@ -137,16 +143,20 @@ impl TraceReader {
                 Box::new(LineSource::new(input, parser))
             }
         };
+        let sort_window = options.sort_window.unwrap_or(format.sort_window());
         Ok(Self {
             source,
             shared: Shared::default(),
             format,
             keep_going: options.keep_going,
             skipped: Skipped::default(),
+            lost: Lost::default(),
             last_ns: 0,
             origin_ns: None,
             rebase: options.rebase,
-            sort: (options.sort_window > 0).then(|| Sort::new(options.sort_window)),
+            sort: (sort_window > 0).then(|| Sort::new(sort_window)),
+            held: None,
+            held_payload: Vec::new(),
             ended: false,
         })
     }
@@ -187,6 +197,22 @@ impl TraceReader {
         Skipped { bytes: self.source.skipped_bytes(), ..self.skipped.clone() }
     }
 
+    /// What the recorder lost, as far as the trace was read.
+    pub fn lost(&self) -> Lost {
+        self.lost
+    }
+
+    /// A message that says that events are missing becomes what it says.
+    #[inline]
+    fn mark_gap(&mut self, event: Event) -> Event {
+        let event =
+            if event.action == Action::Message { gap::told(event, &self.shared.payload) } else { event };
+        if let Action::Lost { events } = event.action {
+            self.lost.add(events);
+        }
+        event
+    }
+
     fn note_fault(&mut self, error: TraceError) {
         self.skipped.faults += 1;
         if self.skipped.first.len() < FAULTS_KEPT {
@@ -208,6 +234,44 @@ impl TraceReader {
             self.shared.payload.extend_from_slice(&held.payload);
             held.event
         }))
+    }
+
+    /// The next event whose time the one behind it does not show to be wrong. A single time far ahead would make every later
+    /// event run backwards, so each event is held until the next one is known.
+    fn pull_plausible(&mut self) -> Result<Option<Event>, TraceError> {
+        loop {
+            let Some(held) = self.held else {
+                match self.pull()? {
+                    Some(event) => self.hold(event),
+                    None => return Ok(None),
+                }
+                continue;
+            };
+            let next = self.pull()?;
+            match next {
+                Some(next) if next.time_ns < self.last_ns => return self.in_order(next).map(Some),
+                Some(next) if next.time_ns < held.time_ns => {
+                    let message = format!(
+                        "time jumps ahead to {} ns in the record before this one, and back to {} ns",
+                        held.time_ns, next.time_ns
+                    );
+                    self.hold(next);
+                    return Err(TraceError::new(ErrorKind::OutOfOrder, self.place(), message));
+                }
+                Some(next) => self.hold(next),
+                None => {
+                    self.held = None;
+                    std::mem::swap(&mut self.shared.payload, &mut self.held_payload);
+                }
+            }
+            return Ok(Some(held));
+        }
+    }
+
+    /// Keeps `event` for the next call; the payload of the event kept until now becomes the reader's.
+    fn hold(&mut self, event: Event) {
+        self.held = Some(event);
+        std::mem::swap(&mut self.shared.payload, &mut self.held_payload);
     }
 
     /// Checks and rebases the time of an event.
@@ -237,7 +301,10 @@ impl Iterator for TraceReader {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
-            let event = match self.pull() {
+            // A sort window puts a time far ahead last, where it harms nobody.
+            let pulled =
+                if self.keep_going && self.sort.is_none() { self.pull_plausible() } else { self.pull() };
+            let event = match pulled {
                 Ok(Some(event)) => self.in_order(event),
                 Ok(None) => {
                     self.ended = true;
@@ -251,7 +318,7 @@ impl Iterator for TraceReader {
                     self.ended = true;
                     return Some(Err(error));
                 }
-                event => return Some(event),
+                Ok(event) => return Some(Ok(self.mark_gap(event))),
             }
         }
         None

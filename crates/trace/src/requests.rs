@@ -186,7 +186,7 @@ impl Tracker {
         }
     }
 
-    /// Bios that were forgotten because too many were open.
+    /// Bios that were forgotten because too many were open, or because the recorder lost events while they were.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
@@ -272,6 +272,12 @@ impl Tracker {
                     }
                     tell(Step::Done(&bio, now));
                 }
+            }
+            // What was under way may be done by now, or merged, or be the same sectors again: nothing is paired across a gap.
+            Action::Lost { .. } => {
+                self.forgotten += self.bios.len() as u64;
+                self.bios.clear();
+                self.ages.clear();
             }
             _ => {}
         }

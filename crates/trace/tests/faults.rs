@@ -12,7 +12,7 @@ use fairlift_trace::{
 };
 
 const KEEP_GOING: Options =
-    Options { format: None, blkparse_format: None, keep_going: true, sort_window: 0, rebase: false };
+    Options { format: None, blkparse_format: None, keep_going: true, sort_window: Some(0), rebase: false };
 
 /// Ten records of 48 bytes.
 fn ten() -> Vec<u8> {
@@ -126,7 +126,7 @@ fn out_of_order() {
         error.to_string().starts_with("sda: record 7 at byte 288: time runs backwards: 1 ns after 5000 ns"),
         "{error}"
     );
-    let sorted = Options { sort_window: 8, ..Options::default() };
+    let sorted = Options { sort_window: Some(8), ..Options::default() };
     let times: Vec<u64> = open(bytes, &sorted).unwrap().map(|event| event.unwrap().time_ns).collect();
     assert!(times.is_sorted() && times.len() == 10);
 }

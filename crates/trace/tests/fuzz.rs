@@ -145,7 +145,7 @@ fn options(format: Option<Format>, random: &mut Random) -> Options {
         format,
         blkparse_format: by_string.then(|| BlkparseFormat::parse("%T.%t %D %p %a %d %S %n %C").unwrap()),
         keep_going: random.below(4) > 0,
-        sort_window: if random.below(4) == 0 { 16 } else { 0 },
+        sort_window: Some(if random.below(4) == 0 { 16 } else { 0 }),
         rebase: random.below(2) == 0,
     }
 }

@@ -19,7 +19,7 @@ SIGTERM and SIGINT end it in order: what was sent is answered, what was written 
 docs/serve.md has the file's keys.")]
 pub struct ServeArguments {
     /// What to serve: a configuration file
-    #[arg(value_name = "CONFIG.toml", conflicts_with_all = ["file", "ram", "null", "model", "socket", "tcp", "elevator", "control", "metrics"])]
+    #[arg(value_name = "CONFIG.toml", conflicts_with_all = ["file", "ram", "null", "model", "socket", "tcp", "systemd", "elevator", "control", "metrics"])]
     pub config: Option<String>,
 
     /// Serve this file or block device
@@ -54,6 +54,10 @@ pub struct ServeArguments {
     #[arg(long, value_name = "HOST:PORT")]
     pub tcp: Vec<String>,
 
+    /// Listen at the sockets that systemd passes (LISTEN_FDS)
+    #[arg(long)]
+    pub systemd: bool,
+
     /// The export's name; clients that name none get it, too
     #[arg(long, value_name = "NAME", default_value = "disk")]
     pub name: String,
@@ -78,6 +82,14 @@ pub struct ServeArguments {
     #[arg(long, requires = "file")]
     pub rotational: bool,
 
+    /// Serve the file past the page cache (O_DIRECT)
+    #[arg(long, requires = "file")]
+    pub direct: bool,
+
+    /// Who does what may block: auto, io_uring or threads [default: auto, io_uring for --direct]
+    #[arg(long, value_name = "ENGINE", requires = "file")]
+    pub engine: Option<String>,
+
     /// Listen here for 'fairlift ctl': unix:PATH or tcp:HOST:PORT
     #[arg(long, value_name = "ADDRESS")]
     pub control: Option<String>,
@@ -95,7 +107,8 @@ Examples:
   fairlift ctl unix:/run/fairlift.ctl set vm1 --weight 300 --max 'rbps=50M wiops=500'
   fairlift ctl unix:/run/fairlift.ctl elevator disk fl-cfq:slice_idle=0
   fairlift ctl unix:/run/fairlift.ctl add disk vm3 --offset 20G --size 10G --weight 200
-  fairlift ctl unix:/run/fairlift.ctl remove vm3")]
+  fairlift ctl unix:/run/fairlift.ctl remove vm3
+  fairlift ctl unix:/run/fairlift.ctl trace disk /tmp/disk.blktrace.0    then: fairlift inspect /tmp/disk.blktrace.0")]
 pub struct CtlArguments {
     /// The server's control address: unix:PATH or tcp:HOST:PORT
     #[arg(value_name = "ADDRESS")]
@@ -153,6 +166,17 @@ pub enum CtlAction {
     Remove {
         /// The export
         export: String,
+    },
+    /// Write what a device is asked for and does to a file, in blktrace's format
+    Trace {
+        /// The device
+        device: String,
+        /// The file, on the server; a trace that is there is replaced
+        #[arg(value_name = "FILE", required_unless_present = "off", conflicts_with = "off")]
+        file: Option<PathBuf>,
+        /// End the trace
+        #[arg(long)]
+        off: bool,
     },
     /// End the server in order
     Drain,

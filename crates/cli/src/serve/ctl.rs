@@ -50,6 +50,11 @@ fn question(action: &CtlAction) -> Value {
             shared(add, share)
         }
         CtlAction::Remove { export } => json!({ "do": "remove", "export": export }),
+        CtlAction::Trace { device, file, .. } => {
+            // The server may run in another folder.
+            let file = file.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+            json!({ "do": "trace", "device": device, "file": file })
+        }
         CtlAction::Drain => json!({ "do": "drain" }),
     }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fairlift_server::back::file::{DEPTH, Options};
+use fairlift_server::back::file::{DEPTH, Engine, Options};
 use fairlift_server::config::{self, BackConfig, Config, ConfigError, DeviceConfig, ExportConfig};
 use fairlift_server::device::Share;
 use fairlift_server::exports::ExportOptions;
@@ -60,11 +60,12 @@ fn from_options(arguments: &ServeArguments) -> Result<Config, Failure> {
         |option: &str, text: &str| Address::parse(text).map_err(|message| Failure::new(message).at(option));
     let sockets = arguments.socket.iter().map(|path| Ok(Address::Unix(path.clone())));
     let tcp = arguments.tcp.iter().map(|text| address("--tcp", &format!("tcp:{text}")));
-    let listen = sockets.chain(tcp).collect::<Result<Vec<_>, Failure>>()?;
+    let passed = arguments.systemd.then_some(Ok(Address::Systemd));
+    let listen = sockets.chain(tcp).chain(passed).collect::<Result<Vec<_>, Failure>>()?;
     if listen.is_empty() {
         return Err(Failure::new("clients cannot connect anywhere")
             .at("fairlift serve")
-            .help("--socket PATH or --tcp HOST:PORT"));
+            .help("--socket PATH, --tcp HOST:PORT or --systemd"));
     }
     let elevator = config::elevator(arguments.elevator.as_deref().unwrap_or(config::ELEVATOR))
         .map_err(|error| Failure::of_scheduler(&error, "--elevator"))?;
@@ -100,7 +101,15 @@ fn back(arguments: &ServeArguments) -> Result<BackConfig, Failure> {
     }
     if let Some(path) = &arguments.file {
         let depth = arguments.depth.unwrap_or(DEPTH);
-        let options = Options { read_only: arguments.read_only, depth, rotational: arguments.rotational };
+        let engine = arguments.engine.as_deref().map(Engine::parse).transpose();
+        let engine = engine.map_err(|message| Failure::new(message).at("--engine"))?.unwrap_or_default();
+        let options = Options {
+            read_only: arguments.read_only,
+            depth,
+            rotational: arguments.rotational,
+            direct: arguments.direct,
+            engine,
+        };
         return Ok(BackConfig::File { path: path.clone(), options });
     }
     if let Some(model) = &arguments.model {

@@ -22,9 +22,10 @@ pub struct ReadArguments {
     #[arg(long)]
     pub keep_going: bool,
 
-    /// Put events in order within so many neighbours, for traces whose times run backwards in places
-    #[arg(long, value_name = "EVENTS", default_value_t = 0)]
-    pub sort: usize,
+    /// Put events in order within so many neighbours (160 bytes each), for traces whose times run backwards in places [default:
+    /// 65536 for corpora of many volumes, else 0]
+    #[arg(long, value_name = "EVENTS")]
+    pub sort: Option<usize>,
 }
 
 /// `fairlift inspect`.
@@ -52,6 +53,45 @@ pub struct InspectArguments {
     /// Show so many processes and devices
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t = InspectFormat::Table, value_name = "FORMAT")]
+    pub output_format: InspectFormat,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `fairlift diff`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  fairlift replay kernel --device mine.toml --scheduler bfq --trace lab.blktrace
+  fairlift diff kernel lab                          the kernel's run beside the lab's replay of it
+  fairlift diff a.blktrace.0 b.blktrace.0 --within 0.1 --output-format json
+
+An I/O is the same in both traces when operation, sector and size are; the n-th of A is the n-th of B. Times count from each trace's
+first common arrival. Exit code: 0 the traces agree, 1 they differ, 2 wrong input.")]
+pub struct DiffArguments {
+    /// The first trace: a file, '-', a directory, or NAME for NAME.blktrace.0, .1, ...
+    #[arg(value_name = "A")]
+    pub a: String,
+
+    /// The second trace
+    #[arg(value_name = "B")]
+    pub b: String,
+
+    #[command(flatten)]
+    pub read: ReadArguments,
+
+    /// Times no further apart than so many milliseconds are the same
+    #[arg(long, value_name = "MS", default_value = "1", value_parser = milliseconds)]
+    pub within: u64,
+
+    /// Show so many of the I/Os that differ
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub lines: usize,
 
     /// What to print
     #[arg(long, value_enum, default_value_t = InspectFormat::Table, value_name = "FORMAT")]
@@ -142,11 +182,11 @@ pub enum At {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  fairlift replay sda                               the recorded I/Os under noop, deadline and cfq
-  fairlift replay sda --timing closed --device sata7200-2009,flash-kd
+  fairlift replay sda --device hdd                  the recorded I/Os under the kernel's four schedulers
+  fairlift replay sda --timing closed --device nvme,sata-ssd
   fairlift replay mysql.load.gz --scheduler deadline,cfq,cfq:slice_idle=0 --kernel 2.6.34
-  fairlift replay volumes.csv --only 7,9 --timing scaled=0.5 --output-format csv
-  fairlift replay alibaba.csv --set group./7.weight=500 --scheduler deadline,deadline:groups=0
+  fairlift replay volumes.csv --only 7,9 --timing scaled=0.5 --device nvme --output-format csv
+  fairlift replay alibaba.csv --device nvme --set group./7.weight=500 --scheduler fl-deadline,fl-deadline:groups=0
 
 Each traced process has its own io context. Each cgroup is a group; in a trace without processes each volume is one.
 Timing: open submits at the recorded times; scaled=N multiplies these times by N; closed submits when as many of the process'
@@ -175,11 +215,12 @@ pub struct ReplayArguments {
         value_name = "A,B,C",
         value_delimiter = ',',
         help = "\
-Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: the kernel's: noop,deadline,cfq]"
+Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: the kernel's own]"
     )]
     pub scheduler: Vec<String>,
 
-    /// Devices to replay on, one block of the table each: presets or device files [default: sata7200-2009]
+    /// Devices to replay on, one block of the table each: presets or device files [default: none; with a 2.6 kernel
+    /// sata7200-2009]
     #[arg(short, long, value_name = "A,B,C", value_delimiter = ',')]
     pub device: Vec<String>,
 
@@ -192,7 +233,7 @@ Schedulers, NAME[@PROFILE][:TUNABLE=VALUE]... each [default: the kernel's: noop,
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// Kernel version (see 'fairlift kernels') [default: 2.6.31]
+    /// Kernel version (see 'fairlift kernels') [default: 6.12]
     #[arg(long, value_name = "VERSION")]
     pub kernel: Option<String>,
 
@@ -248,6 +289,14 @@ pub struct CaptureArguments {
     /// The command to run; recording ends with it
     #[arg(last = true, value_name = "COMMAND", allow_hyphen_values = true)]
     pub command: Vec<String>,
+}
+
+/// Milliseconds as ns.
+fn milliseconds(text: &str) -> Result<u64, String> {
+    match text.parse::<f64>() {
+        Ok(ms) if (0.0..=1e9).contains(&ms) => Ok((ms * 1e6).round() as u64),
+        _ => Err("allowed are milliseconds from 0 to 1000000000, such as 0.1".to_owned()),
+    }
 }
 
 fn parsed_format(name: &str) -> Result<fairlift_trace::Format, String> {

@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use super::args::ReadArguments;
 use crate::error::{Failure, warn};
+use crate::number::count;
 
 /// Events between two looks at the clock.
 const PROGRESS_EVENTS: u64 = 1 << 17;
@@ -84,6 +85,15 @@ impl Input {
                 if skipped.faults == 1 { "1 fault".to_owned() } else { format!("{} faults", skipped.faults) };
             warn(&format!("{}: {records} left out ({} bytes passed over)", self.name, skipped.bytes));
             skipped.first.iter().take(FAULTS_TOLD).for_each(|fault| warn(&fault.to_string()));
+        }
+        let lost = self.reader.lost();
+        if lost.gaps > 0 {
+            warn(&format!(
+                "{}: its recorder lost {} in {}; nothing is paired across them",
+                self.name,
+                if lost.events == 0 { "events".to_owned() } else { count(lost.events, "event", "events") },
+                count(lost.gaps, "place", "places"),
+            ));
         }
         match (self.events, skipped.first.first()) {
             (0, Some(fault)) => Err(failure(fault, true).help("nothing else in it can be read")),

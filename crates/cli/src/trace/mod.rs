@@ -3,6 +3,7 @@
 pub mod args;
 pub mod capture;
 pub mod convert;
+pub mod diff;
 mod input;
 pub mod inspect;
 mod output;

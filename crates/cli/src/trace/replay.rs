@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use fairlift_sim::kernel::version;
 use fairlift_sim::lab::Replaying;
 use fairlift_sim::program::replay::{Loader, Replay};
 use fairlift_sim::result::RunResult;
@@ -85,9 +86,10 @@ pub fn scenario(
     load: impl FnOnce(&ReplayArguments) -> Result<Loaded, Failure>,
 ) -> Result<(Scenario, Arc<Replay>, &'static str), Failure> {
     let mut scenario = input::blank(&arguments.trace, Vec::new())?;
-    if let Some(name) = &arguments.kernel {
-        scenario.rules = input::kernel(name)?.clone();
-    }
+    scenario.rules = match &arguments.kernel {
+        Some(name) => input::kernel(name)?.clone(),
+        None => version::TODAY.clone(),
+    };
     scenario.seed = arguments.seed.unwrap_or(scenario.seed);
     scenario.explain = arguments.explain;
     input::choose(&mut scenario, &arguments.scheduler)?;
@@ -103,6 +105,7 @@ pub fn scenario(
     let devices = arguments.device.iter().map(changed).collect::<Result<Vec<_>, _>>()?;
     scenario.device = match devices.first() {
         Some(first) => first.clone(),
+        None if scenario.rules.blk_mq => return Err(input::no_device()),
         None => settings.change(&scenario.device)?,
     };
     if let Some(twice) =

@@ -8,6 +8,7 @@ use fairlift_sim::validate::Measured;
 use fairlift_trace::{Action, Device, Event, Format, Op as TraceOp, Options, TraceReader};
 
 use crate::error::{self, Failure};
+use crate::number::count;
 use crate::output::reason;
 
 /// Most requests that are replayed.
@@ -54,7 +55,14 @@ pub fn read(path: &str, format: Option<&str>, keep_going: bool) -> Result<Trace,
     if left_out > 0 {
         error::warn(&format!("{path}: {left_out} faulty records left out, so there is no score"));
     }
-    Ok(Trace { requests, left_out })
+    let gaps = reader.lost().gaps;
+    if gaps > 0 {
+        error::warn(&format!(
+            "{path}: its recorder lost events in {}, requests among them may be missing, so there is no score",
+            count(gaps, "place", "places")
+        ));
+    }
+    Ok(Trace { requests, left_out: left_out + gaps })
 }
 
 /// The requests so far.
@@ -68,6 +76,10 @@ struct Found {
 
 impl Found {
     fn add(&mut self, event: &Event) {
+        if let Action::Lost { .. } = event.action {
+            self.issued.clear();
+            return;
+        }
         let op = match event.op {
             TraceOp::Read => Op::Read,
             TraceOp::Write => Op::Write,

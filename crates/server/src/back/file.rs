@@ -1,26 +1,57 @@
-//! A file or block device. What the page cache can answer at once is done where it comes up; all else by threads that may block.
+//! A file or block device. What the page cache can answer at once is done where it comes up; all else by the kernel's own threads
+//! ([`super::uring`]) or by ours ([`super::pool`]).
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, IoSlice, IoSliceMut};
+use std::fmt;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fdatasync, seek};
-use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
+use rustix::fs::{SeekFrom, fdatasync, seek};
+use rustix::io::{Errno, ReadWriteFlags};
+use serde::Deserialize;
 
+use super::disk::{BUFFERS_MAX, Disk};
 use super::pool::Pool;
-use super::{BackEnd, Extent, Finisher, Job, Limits, joined};
+use super::uring::{self, Uring};
+use super::{BackEnd, Extent, Figures, Finisher, Job, Limits, joined};
 use crate::io::{Action, Fault};
+use crate::log::{Level, log};
 
-/// Threads, and so jobs at a time, if nothing else is asked for.
+/// Jobs at a time if nothing else is asked for.
 pub const DEPTH: u32 = 32;
-/// Zeroes that are written at a time where the file system cannot make them.
-const ZEROES: usize = 128 << 10;
-/// Most buffers of one call (`IOV_MAX`).
-const BUFFERS_MAX: usize = 1024;
+/// Threads beside io_uring, for what it does not do.
+const THREADS_BESIDE: usize = 4;
 /// Most extents of an answer.
 const EXTENTS_MAX: usize = 1024;
+
+/// Who does what may block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// io_uring for direct I/O where it may be used, else threads: through the page cache threads are the cheaper ones.
+    #[default]
+    Auto,
+    /// io_uring, or an error.
+    IoUring,
+    /// A thread for each job.
+    Threads,
+}
+
+impl Engine {
+    /// Read `auto`, `io_uring` or `threads`.
+    ///
+    /// # Errors
+    /// With what is allowed.
+    pub fn parse(text: &str) -> Result<Engine, String> {
+        match text {
+            "auto" => Ok(Engine::Auto),
+            "io_uring" => Ok(Engine::IoUring),
+            "threads" => Ok(Engine::Threads),
+            _ => Err(format!("there is no engine '{text}' (allowed: auto, io_uring, threads)")),
+        }
+    }
+}
 
 /// How a file is to be served.
 #[derive(Clone, Copy, Debug)]
@@ -31,37 +62,71 @@ pub struct Options {
     pub depth: u32,
     /// Do seeks cost it time?
     pub rotational: bool,
+    /// Past the page cache (O_DIRECT)?
+    pub direct: bool,
+    /// Who does what may block.
+    pub engine: Engine,
 }
 
 /// The back end.
 pub struct FileBack {
     disk: Arc<Disk>,
-    pool: Pool,
+    pool: Arc<Pool>,
+    uring: Option<Uring>,
     options: Options,
-    bytes: u64,
     /// Does the file system know "only if you need not wait" for reads, for writes?
     nowait: [AtomicBool; 2],
 }
 
-struct Disk {
-    file: File,
+impl fmt::Debug for FileBack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileBack").field("options", &self.options).finish_non_exhaustive()
+    }
 }
 
 impl FileBack {
-    /// Open it.
+    /// Open it. Which engine it got, and why, is in the log.
     ///
     /// # Errors
-    /// When it cannot be opened, or has no size.
+    /// When it cannot be opened so, or has no size.
     pub fn open(path: &Path, options: Options) -> io::Result<FileBack> {
-        let file = OpenOptions::new().read(true).write(!options.read_only).open(path)?;
-        if file.metadata()?.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        let bytes = seek(&file, SeekFrom::End(0))?;
-        let disk = Arc::new(Disk { file });
+        let disk = Arc::new(Disk::open(path, options.read_only, options.direct)?);
+        let wants_ring = match options.engine {
+            Engine::Auto => options.direct,
+            Engine::IoUring => true,
+            Engine::Threads => false,
+        };
+        let threads = if wants_ring { THREADS_BESIDE } else { options.depth as usize };
+        let mut pool = Arc::new(FileBack::pool(&disk, threads)?);
+        let ring = wants_ring.then(|| Uring::new(&disk, options.depth, &pool));
+        let (uring, why) = match ring {
+            Some(Ok(uring)) => (Some(uring), String::new()),
+            Some(Err(error)) if options.engine == Engine::IoUring => {
+                return Err(io::Error::other(format!("io_uring: {error}")));
+            }
+            Some(Err(error)) => {
+                pool = Arc::new(FileBack::pool(&disk, options.depth as usize)?);
+                (None, format!("io_uring: {error}"))
+            }
+            None => (None, String::new()),
+        };
+        let back =
+            FileBack { disk, pool, uring, options, nowait: [AtomicBool::new(true), AtomicBool::new(true)] };
+        let (file, engine) = (path.display().to_string(), back.engine());
+        let level = if why.is_empty() { Level::Info } else { Level::Warn };
+        let fields = [("file", file.as_str()), ("engine", engine), ("why", why.as_str())];
+        log(level, "engine", if why.is_empty() { &fields[..2] } else { &fields });
+        Ok(back)
+    }
+
+    fn pool(disk: &Arc<Disk>, threads: usize) -> io::Result<Pool> {
         let worker = disk.clone();
-        let pool = Pool::new(options.depth as usize, move |job| job.result = worker.serve(job))?;
-        Ok(FileBack { disk, pool, options, bytes, nowait: [AtomicBool::new(true), AtomicBool::new(true)] })
+        Pool::new(threads, move |job| job.result = worker.serve(job))
+    }
+
+    /// Who does what may block.
+    fn engine(&self) -> &'static str {
+        if self.uring.is_some() { "io_uring" } else { "threads" }
     }
 
     /// Try it without waiting: `None` if that does not go.
@@ -71,7 +136,7 @@ impl FileBack {
             Action::Write if !job.fua => 1,
             _ => return None,
         };
-        if !self.nowait[kind].load(Relaxed) || job.ios.len() > BUFFERS_MAX {
+        if self.options.direct || !self.nowait[kind].load(Relaxed) || job.ios.len() > BUFFERS_MAX {
             return None;
         }
         match self.disk.transfer(job, 0, ReadWriteFlags::NOWAIT) {
@@ -85,112 +150,10 @@ impl FileBack {
     }
 }
 
-impl Disk {
-    fn serve(&self, job: &mut Job) -> Result<(), Fault> {
-        let answer = match job.action {
-            Action::Read | Action::Write => self.transfer_all(job),
-            Action::Trim => match self.punch(job) {
-                Err(Errno::OPNOTSUPP) => Ok(()), // it is advice
-                answer => answer,
-            },
-            Action::Zero { punch, fast } => self.zero(job, punch, fast),
-            Action::Flush => fdatasync(&self.file),
-        };
-        let durable = job.fua && !matches!(job.action, Action::Write | Action::Flush);
-        let answer = answer.and_then(|()| if durable { fdatasync(&self.file) } else { Ok(()) });
-        answer.map_err(|error| fault(error.into()))
-    }
-
-    fn transfer_all(&self, job: &mut Job) -> Result<(), Errno> {
-        let flags = if job.fua { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
-        let mut done = 0;
-        while done < job.bytes {
-            match self.transfer(job, done, flags) {
-                // Behind the end of a file whose last sector is not whole.
-                Ok(0) if job.action == Action::Read => {
-                    behind(job, done, |data| data.fill(0));
-                    return Ok(());
-                }
-                Ok(0) => return Err(Errno::IO),
-                Ok(bytes) => done += bytes,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// One system call for what is behind the first `skip` bytes.
-    fn transfer(&self, job: &mut Job, skip: u64, flags: ReadWriteFlags) -> Result<u64, Errno> {
-        let at = job.offset + skip;
-        let done = if job.action == Action::Read {
-            let mut buffers: Vec<IoSliceMut<'_>> = Vec::with_capacity(job.ios.len());
-            behind(job, skip, |data| buffers.push(IoSliceMut::new(data)));
-            buffers.truncate(BUFFERS_MAX);
-            preadv2(&self.file, &mut buffers, at, flags)?
-        } else {
-            let mut buffers: Vec<IoSlice<'_>> = Vec::with_capacity(job.ios.len());
-            behind(job, skip, |data| buffers.push(IoSlice::new(data)));
-            buffers.truncate(BUFFERS_MAX);
-            pwritev2(&self.file, &buffers, at, flags)?
-        };
-        Ok(done as u64)
-    }
-
-    fn punch(&self, job: &Job) -> Result<(), Errno> {
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        fallocate(&self.file, flags, job.offset, job.bytes)
-    }
-
-    fn zero(&self, job: &Job, punch: bool, fast: bool) -> Result<(), Errno> {
-        let flags = FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE;
-        let first = if punch { self.punch(job) } else { Err(Errno::OPNOTSUPP) };
-        let answer = match first {
-            Err(Errno::OPNOTSUPP) => fallocate(&self.file, flags, job.offset, job.bytes),
-            answer => answer,
-        };
-        match answer {
-            Err(Errno::OPNOTSUPP) if !fast => self.write_zeroes(job.offset, job.bytes),
-            answer => answer,
-        }
-    }
-
-    fn write_zeroes(&self, offset: u64, bytes: u64) -> Result<(), Errno> {
-        let zeroes = vec![0; ZEROES];
-        let mut done = 0;
-        while done < bytes {
-            let part = (bytes - done).min(ZEROES as u64) as usize;
-            match rustix::io::pwrite(&self.file, &zeroes[..part], offset + done) {
-                Ok(0) => return Err(Errno::IO),
-                Ok(written) => done += written as u64,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What of the job's memory is behind the first `skip` bytes, in order.
-fn behind<'a>(job: &'a mut Job, skip: u64, mut each: impl FnMut(&'a mut [u8])) {
-    let mut skip = skip as usize;
-    for (_, io) in &mut job.ios {
-        let len = io.data.len();
-        if skip < len {
-            each(&mut io.data[skip..]);
-        }
-        skip = skip.saturating_sub(len);
-    }
-}
-
-fn fault(error: io::Error) -> Fault {
-    Fault::of(&error)
-}
-
 impl BackEnd for FileBack {
     fn limits(&self) -> Limits {
         Limits {
-            sectors: self.bytes.div_ceil(512),
+            sectors: self.disk.bytes.div_ceil(512),
             queue_depth: self.options.depth,
             rotational: self.options.rotational,
             write_cache: true,
@@ -202,7 +165,11 @@ impl BackEnd for FileBack {
     }
 
     fn bytes(&self) -> u64 {
-        self.bytes
+        self.disk.bytes
+    }
+
+    fn block_bytes(&self) -> u32 {
+        self.disk.block
     }
 
     fn is_read_only(&self) -> bool {
@@ -210,6 +177,9 @@ impl BackEnd for FileBack {
     }
 
     fn attach(&self, finisher: Finisher) {
+        if let Some(uring) = &self.uring {
+            uring.attach(finisher.clone());
+        }
         self.pool.attach(finisher);
     }
 
@@ -224,7 +194,14 @@ impl BackEnd for FileBack {
                 None => waits.push(job),
             }
         }
-        self.pool.push(waits.into_iter());
+        match &self.uring {
+            Some(uring) => {
+                let (for_ring, for_pool): (Vec<Job>, Vec<Job>) = waits.into_iter().partition(uring::does);
+                uring.push(for_ring.into_iter());
+                self.pool.push(for_pool.into_iter());
+            }
+            None => self.pool.push(waits.into_iter()),
+        }
     }
 
     /// A hop to another thread and back takes longer than most of what the page cache is asked for.
@@ -245,7 +222,8 @@ impl BackEnd for FileBack {
             };
             out.push(Extent { bytes: data - at, hole: true, zero: true });
             if data < end {
-                let hole = seek(&self.disk.file, SeekFrom::Hole(data)).map_err(|e| fault(e.into()))?;
+                let hole =
+                    seek(&self.disk.file, SeekFrom::Hole(data)).map_err(|error| Fault::of(&error.into()))?;
                 out.push(Extent { bytes: hole.min(end) - data, hole: false, zero: false });
                 at = hole.min(end);
             } else {
@@ -256,6 +234,10 @@ impl BackEnd for FileBack {
     }
 
     fn sync(&self) -> Result<(), Fault> {
-        fdatasync(&self.disk.file).map_err(|error| fault(error.into()))
+        fdatasync(&self.disk.file).map_err(|error| Fault::of(&error.into()))
+    }
+
+    fn figures(&self) -> Figures {
+        Figures { engine: Some(self.engine()), ..Figures::default() }
     }
 }

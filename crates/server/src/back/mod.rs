@@ -4,6 +4,7 @@
 //! [`BackEnd::start`] or [`BackEnd::advance`], or later from a thread of its own through its [`Finisher`]. It never has more of
 //! them than its [`Limits::queue_depth`], and it does not order them.
 
+mod disk;
 mod extents;
 pub mod file;
 pub mod lateness;
@@ -11,6 +12,7 @@ pub mod model;
 pub mod null;
 mod pool;
 pub mod ram;
+mod uring;
 
 use std::sync::Weak;
 
@@ -67,6 +69,11 @@ pub trait BackEnd: Send + Sync {
         self.limits().sectors * 512
     }
 
+    /// What offsets, lengths and memory of reads, writes, trims and zeroes are multiples of: a power of two.
+    fn block_bytes(&self) -> u32 {
+        1
+    }
+
     /// May it be written?
     fn is_read_only(&self) -> bool {
         false
@@ -119,4 +126,6 @@ pub trait BackEnd: Send + Sync {
 pub struct Figures {
     /// How much later than its model said it answered, nanoseconds: median, 99 %, longest; and of how many answers.
     pub lateness: Option<lateness::Summary>,
+    /// Who does what may block: `io_uring` or `threads`.
+    pub engine: Option<&'static str>,
 }

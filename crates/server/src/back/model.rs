@@ -131,6 +131,6 @@ impl BackEnd for Model {
     }
 
     fn figures(&self) -> Figures {
-        Figures { lateness: Some(self.lateness.summary()) }
+        Figures { lateness: Some(self.lateness.summary()), ..Figures::default() }
     }
 }

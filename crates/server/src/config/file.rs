@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{BackConfig, Config, ConfigError, DeviceConfig, ELEVATOR, ExportConfig, elevator, size};
-use crate::back::file::{DEPTH, Options};
+use crate::back::file::{DEPTH, Engine, Options};
 use crate::device::Share;
 use crate::exports::ExportOptions;
 use crate::front::nbd::Bounds;
@@ -56,6 +56,9 @@ struct DevicePart {
     rotational: bool,
     #[serde(default)]
     read_only: bool,
+    #[serde(default)]
+    direct: bool,
+    engine: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -176,7 +179,9 @@ fn device(source: &Source<'_>, part: &Spanned<DevicePart>) -> Result<DeviceConfi
         let span = part.depth.as_ref().map_or(whole, Spanned::span);
         return Err(source.error(&span, format!("depth = {depth} is not from 1 to {DEPTH_MAX}")));
     }
-    let options = Options { read_only: part.read_only, depth, rotational: part.rotational };
+    let engine = source.read_some(part.engine.as_ref(), Engine::parse)?.unwrap_or_default();
+    let (read_only, rotational, direct) = (part.read_only, part.rotational, part.direct);
+    let options = Options { read_only, depth, rotational, direct, engine };
     let back = match (&part.file, &part.ram, &part.null, &part.model) {
         (Some(path), None, None, None) => BackConfig::File { path: path.into(), options },
         (None, Some(bytes), None, None) => BackConfig::Ram(source.read(bytes, size)?),
@@ -199,6 +204,8 @@ fn device(source: &Source<'_>, part: &Spanned<DevicePart>) -> Result<DeviceConfi
         ("depth", part.depth.is_some() && !of_file),
         ("rotational", part.rotational && !of_file),
         ("read_only", part.read_only && !of_file),
+        ("direct", part.direct && !of_file),
+        ("engine", part.engine.is_some() && !of_file),
     ];
     if let Some((key, _)) = misplaced.iter().find(|(_, wrong)| *wrong) {
         let whose = if ["size", "seed"].contains(key) { "model" } else { "file" };

@@ -9,18 +9,22 @@ use fairlift_core::request::Status;
 use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, Op, RequestId};
 use fairlift_sim::kernel::version;
 use fairlift_sim::scheduler::SchedulerSpec;
+use fairlift_trace::Action;
 use rustc_hash::FxHashMap;
 
 use super::Inbox;
 use super::port::Mailbox;
+use super::trace::Trace;
 use super::waiters::Waiters;
 use crate::back::{Job, Limits};
-use crate::io::{Action, Fault, Io, Ios};
+use crate::io::{Action as IoAction, Fault, Io, Ios};
 
 /// io contexts of a device; beyond them a group's connections share one.
 const CONTEXTS_MAX: usize = 1024;
 /// Groups of a device: exports, and connections where each has its own.
 const GROUPS_MAX: usize = 512;
+/// Lists kept for their memory.
+const SPARE_MAX: usize = 256;
 /// Bios that a group's limits hold; more wait before the queue.
 const HELD_MAX: usize = 256;
 
@@ -44,6 +48,8 @@ type Delivery = (Arc<dyn Mailbox>, Ios);
 
 /// A way in.
 struct PortEntry {
+    /// Of the export.
+    name: String,
     mailbox: Arc<dyn Mailbox>,
     context: ContextId,
     /// A group of its own, removed with it.
@@ -72,8 +78,11 @@ pub(super) struct Machine {
     crowded: VecDeque<Bio>,
     /// The same as for the queue, kept for its memory.
     done: Vec<u64>,
+    /// Lists of jobs that are done, kept for their memory.
+    spare: Vec<Vec<(u32, Box<Io>)>>,
     /// Jobs done and failed.
     pub(super) jobs: [u64; 2],
+    trace: Option<Trace>,
 }
 
 impl Machine {
@@ -97,7 +106,9 @@ impl Machine {
             waiting: Waiters::default(),
             crowded: VecDeque::new(),
             done: Vec::new(),
+            spare: Vec::new(),
             jobs: [0; 2],
+            trace: None,
         })
     }
 
@@ -106,6 +117,7 @@ impl Machine {
     /// A way in for one of `group`, with a group of its own below that if `own` says so.
     pub(super) fn open_port(
         &mut self,
+        name: &str,
         group: GroupId,
         own: bool,
         ioprio: IoPrio,
@@ -115,8 +127,12 @@ impl Machine {
         let own = own.then(|| self.queue.groups_mut().create(group, GroupParams::default()));
         let own = own.and_then(Result::ok);
         let context = self.queue.contexts_mut().create_in(own.unwrap_or(group), ioprio);
-        let entry = PortEntry { mailbox, context, group: own, flying: 0, closed: false, answers: Vec::new() };
+        let (name, answers) = (name.to_owned(), Vec::new());
         self.next_port += 1;
+        if let Some(trace) = &self.trace {
+            trace.name_port(self.next_port, &name);
+        }
+        let entry = PortEntry { name, mailbox, context, group: own, flying: 0, closed: false, answers };
         self.ports.insert(self.next_port, entry);
         self.next_port
     }
@@ -134,6 +150,14 @@ impl Machine {
         if flying == 0 {
             self.ports.remove(&port);
         }
+    }
+
+    /// From now on write to this trace; the one that was written to.
+    pub(super) fn set_trace(&mut self, trace: Option<Trace>) -> Option<Trace> {
+        if let Some(trace) = &trace {
+            self.ports.iter().for_each(|(port, entry)| trace.name_port(*port, &entry.name));
+        }
+        std::mem::replace(&mut self.trace, trace)
     }
 
     /// Bios that are not answered.
@@ -203,17 +227,40 @@ impl Machine {
         };
         let bio = bio(&io, cookie, context);
         self.entries[cookie as usize] = Some(Entry { io: Some(io), port });
+        if let Some(trace) = &self.trace {
+            trace.bio(Action::Queue, &bio, port, now);
+        }
         let answer = self.queue.submit(bio, now);
-        self.submitted(bio, answer);
+        self.submitted(bio, answer, now);
     }
 
-    fn submitted(&mut self, bio: Bio, answer: Submitted) {
+    fn submitted(&mut self, bio: Bio, answer: Submitted, now: u64) {
+        if self.trace.is_some() {
+            self.trace_submitted(&bio, &answer, now);
+        }
         match answer {
             Submitted::Queued(_) | Submitted::Merged(_) | Submitted::Held => {}
             Submitted::Done => self.answer(bio.cookie, Ok(())),
             Submitted::Full => self.waiting.push(self.queue.group_of(&bio), bio),
             Submitted::NoRoom => self.crowded.push_back(bio),
             Submitted::Refused(_) => self.answer(bio.cookie, Err(Fault::Invalid)),
+        }
+    }
+
+    fn trace_submitted(&self, bio: &Bio, answer: &Submitted, now: u64) {
+        let Some(trace) = &self.trace else { return };
+        let port = self.entries[bio.cookie as usize].as_ref().map_or(0, |entry| entry.port);
+        match answer {
+            Submitted::Queued(_) => {
+                trace.bio(Action::GetRequest, bio, port, now);
+                trace.bio(Action::Insert, bio, port, now);
+            }
+            Submitted::Merged(rq) if self.queue.requests()[*rq].sector == bio.sector => {
+                trace.bio(Action::FrontMerge, bio, port, now);
+            }
+            Submitted::Merged(_) => trace.bio(Action::BackMerge, bio, port, now),
+            Submitted::Full => trace.bio(Action::SleepRequest, bio, port, now),
+            Submitted::Done | Submitted::Held | Submitted::NoRoom | Submitted::Refused(_) => {}
         }
     }
 
@@ -226,7 +273,7 @@ impl Machine {
                 Submitted::Full => self.waiting.push_front(key, bio),
                 answer => {
                     got_in = true;
-                    self.submitted(bio, answer);
+                    self.submitted(bio, answer, now);
                 }
             }
         }
@@ -234,7 +281,7 @@ impl Machine {
             for bio in std::mem::take(&mut self.crowded) {
                 let answer = self.queue.submit(bio, now);
                 got_in |= !matches!(answer, Submitted::Full | Submitted::NoRoom);
-                self.submitted(bio, answer);
+                self.submitted(bio, answer, now);
             }
         }
         got_in
@@ -243,19 +290,25 @@ impl Machine {
     /// The back end is done with `job`.
     fn complete(&mut self, job: Job, now: u64) {
         self.in_device -= 1;
-        let Job { request, action, result, ios, .. } = job;
+        let Job { request, action, result, mut ios, .. } = job;
         self.jobs[usize::from(result.is_err())] += 1;
-        for (cookie, mut io) in ios {
+        for (cookie, mut io) in ios.drain(..) {
             io.result = result;
             if let Some(entry) = &mut self.entries[cookie as usize] {
                 entry.io = Some(io);
             }
         }
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(ios);
+        }
+        if let Some(trace) = &self.trace {
+            trace.request(Action::Complete, &self.queue.requests()[request], result.is_err(), now);
+        }
         let status = if result.is_ok() { Status::Done } else { Status::Failed };
         let mut done = std::mem::take(&mut self.done);
         self.queue.complete_as(request, status, now, |cookie| done.push(cookie));
         // A flush has no bios: those it was for are told.
-        let flush = if action == Action::Flush { result } else { Ok(()) };
+        let flush = if action == IoAction::Flush { result } else { Ok(()) };
         done.drain(..).for_each(|cookie| self.answer(cookie, flush));
         self.done = done;
         self.let_waiters_try(now);
@@ -280,7 +333,7 @@ impl Machine {
         let mut timer = self.queue.let_in(now, |bio, answer| entered.push((*bio, answer)));
         while self.in_device < self.depth {
             match self.queue.dispatch_with(now, |bio, answer| entered.push((*bio, answer))) {
-                Dispatch::Issue(rq) => jobs.push(self.issue(rq)),
+                Dispatch::Issue(rq) => jobs.push(self.issue(rq, now)),
                 Dispatch::Idle { until } => {
                     timer = Some(until.max(now + 1));
                     break;
@@ -291,23 +344,27 @@ impl Machine {
                 }
             }
         }
-        entered.into_iter().for_each(|(bio, answer)| self.submitted(bio, answer));
+        entered.into_iter().for_each(|(bio, answer)| self.submitted(bio, answer, now));
         timer
     }
 
-    fn issue(&mut self, rq: RequestId) -> Job {
+    fn issue(&mut self, rq: RequestId, now: u64) -> Job {
         self.in_device += 1;
         let request = &self.queue.requests()[rq];
+        if let Some(trace) = &self.trace {
+            trace.request(Action::Issue, request, false, now);
+        }
         let fua = request.flags.contains(Flags::FUA);
         if request.op == Op::Flush {
-            let (action, ios) = (Action::Flush, Vec::new());
+            let (action, ios) = (IoAction::Flush, Vec::new());
             return Job { request: rq, action, fua: false, offset: 0, bytes: 0, ios, result: Ok(()) };
         }
         let entries = &mut self.entries;
         let take = |cookie: u64| Some((cookie as u32, entries[cookie as usize].as_mut()?.io.take()?));
-        let ios: Vec<(u32, Box<Io>)> = self.queue.cookies(rq).filter_map(take).collect();
+        let mut ios = self.spare.pop().unwrap_or_default();
+        ios.extend(self.queue.cookies(rq).filter_map(take));
         debug_assert!(!ios.is_empty(), "a request has bios");
-        let (action, offset) = ios.first().map_or((Action::Flush, 0), |(_, io)| (io.action, io.offset));
+        let (action, offset) = ios.first().map_or((IoAction::Flush, 0), |(_, io)| (io.action, io.offset));
         let bytes = ios.iter().map(|(_, io)| u64::from(io.bytes)).sum();
         Job { request: rq, action, fua, offset, bytes, ios, result: Ok(()) }
     }
@@ -320,14 +377,14 @@ fn bio(io: &Io, cookie: u32, context: ContextId) -> Bio {
         flags.insert(Flags::FUA);
     }
     // What does not fill its sectors, and zeroes, go alone: joined requests are one range with one meaning.
-    if !(io.offset | u64::from(io.bytes)).is_multiple_of(512) || matches!(io.action, Action::Zero { .. }) {
+    if !(io.offset | u64::from(io.bytes)).is_multiple_of(512) || matches!(io.action, IoAction::Zero { .. }) {
         flags.insert(Flags::NOMERGE);
     }
     let op = match io.action {
-        Action::Read => Op::Read,
-        Action::Write | Action::Zero { .. } => Op::Write,
-        Action::Trim => Op::Discard,
-        Action::Flush => Op::Flush,
+        IoAction::Read => Op::Read,
+        IoAction::Write | IoAction::Zero { .. } => Op::Write,
+        IoAction::Trim => Op::Discard,
+        IoAction::Flush => Op::Flush,
     };
     let (sector, end) = (io.offset / 512, io.end().div_ceil(512));
     let sectors = if op == Op::Flush { 0 } else { (end - sector) as u32 };

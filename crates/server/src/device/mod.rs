@@ -8,6 +8,7 @@ mod machine;
 mod port;
 mod tenants;
 mod timer;
+mod trace;
 mod waiters;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};

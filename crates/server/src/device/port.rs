@@ -21,15 +21,16 @@ pub struct Port {
 }
 
 impl Device {
-    /// A way in for one of `group`, with a group of its own below that if `own` says so.
+    /// A way in for one of `group`, the tenant of the export of that name, with a group of its own below that if `own` says so.
     pub fn open(
         self: &Arc<Device>,
+        export: &str,
         group: GroupId,
         own: bool,
         ioprio: IoPrio,
         mailbox: Arc<dyn Mailbox>,
     ) -> Port {
-        let id = self.change(|machine, _| machine.open_port(group, own, ioprio, mailbox));
+        let id = self.change(|machine, _| machine.open_port(export, group, own, ioprio, mailbox));
         Port { device: self.clone(), id }
     }
 }

@@ -1,5 +1,8 @@
 //! Tenants: groups of the device's tree, their shares and limits, what they got, and the elevator, all of which may change live.
 
+use std::io;
+use std::path::Path;
+
 use fairlift_core::group::limit::Direction;
 use fairlift_core::group::{GroupError, GroupStats};
 use fairlift_core::{GroupId, GroupParams};
@@ -10,6 +13,7 @@ use fairlift_sim::scheduler::SchedulerSpec;
 
 use super::Device;
 use super::machine::Machine;
+use super::trace::Trace;
 
 /// What a tenant is entitled to, and no more than what.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,6 +116,18 @@ impl Device {
             spec.host().apply(machine.queue.groups_mut());
             machine.elevator = spec.clone();
         });
+    }
+
+    /// Write what is asked for and done from now on to this file, in blktrace's format; `None`: no more. A trace that was written
+    /// before is whole afterwards.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn trace(&self, path: Option<&Path>) -> io::Result<()> {
+        let trace = path.map(Trace::start).transpose()?;
+        // Its end waits for the file, and nobody else is to wait for that.
+        drop(self.change(|machine, _| machine.set_trace(trace)));
+        Ok(())
     }
 
     /// Bios not answered yet.

@@ -6,11 +6,15 @@ use super::fields::{self, bracketed, device, digits, int, next_word, time, uint,
 use super::lines::LineParser;
 use crate::error::Problem;
 use crate::event::{Action, Device, Event};
+use crate::gap;
 use crate::rwbs;
 
 /// `TASK-PID [CPU] FLAGS SECONDS: EVENT: payload`; perf writes `TASK PID` and `block:EVENT`.
 #[derive(Default)]
-pub(crate) struct Ftrace;
+pub(crate) struct Ftrace {
+    /// Time of the line before, ns: a line that says that events were lost has none of its own.
+    last_ns: u64,
+}
 
 /// What a tracepoint's payload holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -132,9 +136,19 @@ fn priority(word: &[u8]) -> Option<u16> {
     (class < 8 && hint < 1 << 10 && level < 8).then_some((class << 13 | hint << 3 | level) as u16)
 }
 
+/// `CPU:1 [LOST 12 EVENTS]`, as trace_pipe and trace-cmd say that a buffer ran over; 0: they do not say by how many.
+fn lost(line: &[u8]) -> Option<u64> {
+    let rest = line.strip_prefix(b"CPU:")?;
+    gap::parse(&rest[rest.iter().position(|&byte| byte == b'[')?..])
+}
+
 impl LineParser for Ftrace {
     fn parse(&mut self, line: &[u8], shared: &mut Shared) -> Result<Option<Event>, Problem> {
         let text = line.trim_ascii_start();
+        if let Some(events) = lost(text) {
+            shared.payload.extend_from_slice(gap::message(events).as_bytes());
+            return Ok(Some(Event { time_ns: self.last_ns, action: Action::Message, ..Event::default() }));
+        }
         let other = [&b"#"[..], b"cpus=", b"version = ", b"CPU ", b"CPU:", b"trace-cmd", b"##"];
         if text.is_empty() || other.iter().any(|start| text.starts_with(start)) {
             return Ok(None);
@@ -142,6 +156,7 @@ impl LineParser for Ftrace {
         let Some(head) = head(line)? else {
             return Err(Problem::word("TASK-PID [CPU] TIME: EVENT: …", text));
         };
+        self.last_ns = head.time_ns;
         let Some((action, shape)) = tracepoint(head.name) else { return Ok(None) };
         let mut event = Event {
             time_ns: head.time_ns,
@@ -221,7 +236,7 @@ mod tests {
     use crate::event::{DeviceNumber, Flags, Op};
 
     fn parse(line: &str) -> Event {
-        Ftrace.parse(line.as_bytes(), &mut Shared::default()).expect(line).expect(line)
+        Ftrace::default().parse(line.as_bytes(), &mut Shared::default()).expect(line).expect(line)
     }
 
     #[test]
@@ -250,7 +265,7 @@ mod tests {
         let unplug = parse("fio-9 [000] .... 2.5: block_unplug: [fio] 3");
         assert_eq!(unplug.action, Action::Unplug { count: 3, by_timer: false });
         assert!(
-            Ftrace
+            Ftrace::default()
                 .parse(b"fio-9 [000] .... 2.5: sched_switch: prev_comm=a", &mut Shared::default())
                 .unwrap()
                 .is_none()

@@ -243,7 +243,7 @@ pub(crate) fn action_word(action: Action, payload: &mut Vec<u8>) -> Option<u64> 
             payload.extend_from_slice(&nanoseconds.to_ne_bytes());
             (1, c::NOTIFY)
         }
-        Action::Message => (2, c::NOTIFY),
+        Action::Message | Action::Lost { .. } => (2, c::NOTIFY),
         Action::RequestMerge
         | Action::BioComplete
         | Action::Error

@@ -45,6 +45,12 @@ impl Depth {
         self.now = self.now.saturating_sub(1);
     }
 
+    /// From `now_ns` on there is none: what became of those under way is not known.
+    pub fn none(&mut self, now_ns: u64) {
+        self.advance(now_ns);
+        self.now = 0;
+    }
+
     fn peak(&mut self) {
         self.max = self.max.max(self.now);
         let index = self.index(self.last_ns);

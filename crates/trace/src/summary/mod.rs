@@ -187,6 +187,11 @@ impl Summary {
     pub fn add(&mut self, event: &Event) {
         self.events += 1;
         *self.actions.entry(action_name(event.action)).or_insert(0) += 1;
+        if let Action::Lost { .. } = event.action {
+            self.tracker.event(event, |_| {});
+            self.outstanding.none(event.time_ns);
+            self.in_device.none(event.time_ns);
+        }
         if event.action.is_note() {
             self.notes += 1;
             return;
@@ -292,6 +297,7 @@ pub(crate) fn action_name(action: Action) -> &'static str {
         Action::Bounce => "B",
         Action::Remap { .. } => "A",
         Action::Message => "m",
+        Action::Lost { .. } => "lost",
         Action::Process => "process",
         Action::Timestamp { .. } => "timestamp",
         Action::Abort => "abort",

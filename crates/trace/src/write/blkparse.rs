@@ -48,7 +48,7 @@ fn letter(action: Action) -> Option<&'static str> {
         Action::Split { .. } => "X",
         Action::Bounce => "B",
         Action::Remap { .. } => "A",
-        Action::Message => "m",
+        Action::Message | Action::Lost { .. } => "m",
         _ => return None,
     })
 }
@@ -78,7 +78,7 @@ impl<W: Write> EventWriter for BlkparseWriter<W> {
         let (sector, sectors) = (event.sector, event.sectors());
         let comm = event.comm.map_or("", |comm| texts.names.get(comm));
         match event.action {
-            Action::Message => {
+            Action::Message | Action::Lost { .. } => {
                 let text: Vec<u8> =
                     texts.payload.iter().map(|&b| if b.is_ascii_control() { b' ' } else { b }).collect();
                 self.losses.add_if(text != texts.payload, "control characters in messages");

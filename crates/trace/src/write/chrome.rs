@@ -135,7 +135,7 @@ fn escape(bytes: &[u8]) -> String {
 
 impl<W: Write> EventWriter for ChromeWriter<W> {
     fn write(&mut self, event: &Event, texts: Texts<'_>) -> io::Result<()> {
-        if event.action == Action::Message {
+        if matches!(event.action, Action::Message | Action::Lost { .. }) {
             let text = escape(texts.payload);
             let (us, part, tid) = (event.time_ns / 1000, event.time_ns % 1000, event.cpu.unwrap_or(0));
             return self.entry(format_args!(

@@ -23,6 +23,9 @@ impl<W: Write> CsvWriter<W> {
 }
 
 fn action_name(action: Action) -> &'static str {
+    if let Action::Lost { .. } = action {
+        return "message";
+    }
     let same = |known: &Action| match (known, &action) {
         (Action::Unplug { by_timer: known, .. }, Action::Unplug { by_timer, .. }) => known == by_timer,
         _ => std::mem::discriminant(known) == std::mem::discriminant(&action),

@@ -97,7 +97,7 @@ fn drain(
     let options = Options {
         format: Some(Format::Ftrace),
         keep_going: true,
-        sort_window: SORT_EVENTS,
+        sort_window: Some(SORT_EVENTS),
         ..Options::default()
     };
     let reader = TraceReader::from_read("trace_pipe", pipe, &options)

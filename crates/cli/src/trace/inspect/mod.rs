@@ -1,7 +1,7 @@
 //! `fairlift inspect`: who did what in a trace, and where the time went.
 
 mod figures;
-mod messages;
+pub(in crate::trace) mod messages;
 mod table;
 
 use std::io::{BufWriter, ErrorKind, Write as _};

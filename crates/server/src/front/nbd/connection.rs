@@ -87,11 +87,15 @@ impl Connection {
         let answers = Arc::new(Answers { ios: Mutex::default(), asleep: AtomicBool::new(false), event });
         let export = &session.export;
         let own = export.options.per_connection;
-        let port = export.device.open(export.group, own, IoPrio::DEFAULT, answers.clone());
+        let port =
+            export.device.open(&export.options.name, export.group, own, IoPrio::DEFAULT, answers.clone());
         Ok(Connection {
             receive: Receive::new(),
             transmit: Transmit::new(session.structured),
-            operations: Operations::new(export.device.limits().max_sectors),
+            operations: Operations::new(
+                export.device.limits().max_sectors,
+                export.device.back().block_bytes(),
+            ),
             payload: None,
             ios: Vec::new(),
             bytes: 0,

@@ -225,7 +225,9 @@ fn go(
     let size =
         export.bytes.to_be_bytes().into_iter().chain(abilities(&export, agreed.structured).to_be_bytes());
     tell(info::EXPORT, &size.collect::<Vec<u8>>())?;
-    let sizes: Vec<u8> = [1, PREFERRED, PAYLOAD_MAX].into_iter().flat_map(u32::to_be_bytes).collect();
+    let least = export.device.back().block_bytes();
+    let sizes: Vec<u8> =
+        [least, PREFERRED.max(least), PAYLOAD_MAX].into_iter().flat_map(u32::to_be_bytes).collect();
     tell(info::BLOCK_SIZE, &sizes)?;
     if infos.contains(&info::NAME) {
         tell(info::NAME, export.options.name.as_bytes())?;

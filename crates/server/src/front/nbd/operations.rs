@@ -7,7 +7,7 @@ use crate::io::{Action, Io, Ios};
 const PARTS_MAX: u32 = 64;
 /// Memory kept for later, pieces and bytes of each.
 const SPARE_MAX: usize = 256;
-const SPARE_BYTES_MAX: usize = 64 << 10;
+const SPARE_BYTES_MAX: usize = 68 << 10;
 
 /// A request under way.
 #[derive(Debug)]
@@ -29,13 +29,17 @@ pub(super) struct Operations {
     slots: Vec<Option<Operation>>,
     free: Vec<u32>,
     spare: Ios,
+    /// Lists of parts, empty, kept for their memory.
+    spare_parts: Vec<Vec<Option<Box<Io>>>>,
     /// Largest part, bytes.
     part_max: u32,
+    /// What memory begins at a multiple of.
+    align: u32,
 }
 
 impl Operations {
-    pub(super) fn new(max_sectors: u32) -> Operations {
-        Operations { part_max: max_sectors * 512, ..Operations::default() }
+    pub(super) fn new(max_sectors: u32, align: u32) -> Operations {
+        Operations { part_max: max_sectors * 512, align, ..Operations::default() }
     }
 
     /// How many are under way.
@@ -47,7 +51,8 @@ impl Operations {
     fn io(&mut self, tag: u64, action: Action, offset: u64, bytes: u32) -> Box<Io> {
         let mut io = self.spare.pop().unwrap_or_else(|| Box::new(Io::new(0, action, 0, 0)));
         let mut data = std::mem::take(&mut io.data);
-        data.resize(if matches!(action, Action::Read | Action::Write) { bytes as usize } else { 0 }, 0);
+        let len = if matches!(action, Action::Read | Action::Write) { bytes as usize } else { 0 };
+        data.resize(len, self.align);
         *io = Io { data, ..Io::new(tag, action, offset, bytes) };
         io
     }
@@ -59,12 +64,20 @@ impl Operations {
         }
     }
 
+    /// A list of parts is not needed any more.
+    pub(super) fn recycle_list(&mut self, mut parts: Vec<Option<Box<Io>>>) {
+        parts.clear();
+        if self.spare_parts.len() < SPARE_MAX && parts.capacity() <= SPARE_MAX {
+            self.spare_parts.push(parts);
+        }
+    }
+
     /// Begin `request`, which starts at `offset` of the device; its first parts go to `ios`.
     pub(super) fn begin(&mut self, request: Request, action: Action, offset: u64, ios: &mut Ios) -> u32 {
         let operation = Operation {
             request,
             action,
-            parts: Vec::new(),
+            parts: self.spare_parts.pop().unwrap_or_default(),
             left: 0,
             rest: (offset, offset + u64::from(request.bytes)),
             error: None,

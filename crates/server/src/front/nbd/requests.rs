@@ -23,6 +23,12 @@ pub(super) fn has_payload(request: &Request) -> bool {
     request.command == command::WRITE
 }
 
+/// Is it whole blocks of the export, as its client was told?
+fn is_aligned(request: &Request, session: &Session) -> bool {
+    let block = u64::from(session.export.device.back().block_bytes());
+    (request.offset | u64::from(request.bytes)).is_multiple_of(block)
+}
+
 /// What `request` asks for, or the error that the protocol wants.
 pub(super) fn check(request: &Request, session: &Session) -> Result<Task, Error> {
     let Request { flags, bytes, .. } = *request;
@@ -57,6 +63,7 @@ pub(super) fn check(request: &Request, session: &Session) -> Result<Task, Error>
         Task::Do(Action::Flush) if request.offset != 0 || bytes != 0 => Err(Error::Invalid),
         Task::Do(Action::Write | Action::Zero { .. }) if !inside => Err(Error::NoSpace),
         _ if !inside => Err(Error::Invalid),
+        Task::Do(_) if !is_aligned(request, session) => Err(Error::Invalid),
         Task::Do(Action::Read | Action::Write) if bytes > PAYLOAD_MAX => Err(Error::Overflow),
         Task::Status { .. } if !session.allocation || bytes == 0 => Err(Error::Invalid),
         _ => Ok(task),

@@ -89,11 +89,12 @@ impl Transmit {
 
     /// The answer to an operation that is done.
     pub(super) fn answer(&mut self, operation: Operation, spare: &mut Operations) {
-        let Operation { request, action, parts, error, .. } = operation;
+        let Operation { request, action, mut parts, error, .. } = operation;
         match error {
             Some(error) => {
                 self.error(request.cookie, error);
-                return parts.into_iter().flatten().for_each(|io| spare.recycle(io));
+                parts.drain(..).flatten().for_each(|io| spare.recycle(io));
+                return spare.recycle_list(parts);
             }
             None if !self.structured => self.simple(0, request.cookie),
             None if action == Action::Read && request.bytes > 0 => {
@@ -107,7 +108,8 @@ impl Transmit {
             }
             None => self.chunk(chunk::NONE, request.cookie, 0, &[]),
         }
-        self.pieces.extend(parts.into_iter().flatten().map(Piece::Data));
+        self.pieces.extend(parts.drain(..).flatten().map(Piece::Data));
+        spare.recycle_list(parts);
     }
 
     /// The status of blocks.

@@ -119,6 +119,9 @@ impl Loader {
 
     /// Take the next event.
     pub fn event(&mut self, event: &Event, names: &Names) {
+        if let Action::Lost { .. } = event.action {
+            return self.gap(event);
+        }
         if !self.arrivals.chooses(event.device, names) {
             return;
         }
@@ -137,6 +140,16 @@ impl Loader {
             _ => {}
         }
         self.follow(event);
+    }
+
+    /// The recorder lost events: what was under way counts as done here, since its completion may be among them.
+    fn gap(&mut self, event: &Event) {
+        self.tracker.event(event, |_| {});
+        let flushes = self.flushes.drain().flat_map(|(_, waiting)| waiting);
+        for process in self.open.give_up().chain(flushes) {
+            self.arrivals.over(process, event.time_ns);
+        }
+        self.plugged.clear();
     }
 
     /// A trace of all stages: arrivals and completions as the tracker tells them.
@@ -409,6 +422,11 @@ impl Arrivals {
 
     fn done(&mut self, process: usize, at_ns: u64) {
         self.found.completions += 1;
+        self.over(process, at_ns);
+    }
+
+    /// No longer under way, seen to be done or not.
+    fn over(&mut self, process: usize, at_ns: u64) {
         let process = &mut self.processes[process];
         process.outstanding = process.outstanding.saturating_sub(1);
         process.done_ns = Some(at_ns);
@@ -458,6 +476,15 @@ impl OpenBios {
         if let Some(bio) = self.get(number) {
             bio.parts = bio.parts.saturating_add(1);
         }
+    }
+
+    /// The processes of all that are not done; none of them is followed any further.
+    fn give_up(&mut self) -> impl Iterator<Item = usize> {
+        let open = self.bios.iter_mut().filter(|bio| bio.parts > 0);
+        open.filter_map(|bio| {
+            bio.parts = 0;
+            bio.process
+        })
     }
 
     /// The process, if that was the last part.
