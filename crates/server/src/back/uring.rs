@@ -4,7 +4,7 @@
 //! buffers of a job, the list of them, the file) stays where it is until the kernel has answered that entry, because a job is in
 //! [`Flights`] from before its entry is pushed until its answer is taken, nobody touches it there, and the thread that takes
 //! answers keeps [`Shared`], and with it file and ring, until no job is in it.
-#![allow(unsafe_code, reason = "the kernel is told of memory by its address")]
+#![allow(unsafe_code, reason = "the kernel gets memory by its address")]
 
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
