@@ -126,6 +126,14 @@ impl DispatchList {
         self.list.push_front(&mut self.links, rq);
     }
 
+    /// Out of it, wherever it is.
+    pub(crate) fn remove(&mut self, rq: RequestId) {
+        if self.boundary_request == Some(rq) {
+            self.boundary_request = None;
+        }
+        self.list.remove(&mut self.links, rq);
+    }
+
     /// Everything after this request sorts from its end (a barrier).
     pub(crate) fn set_boundary(&mut self, requests: &Requests, rq: RequestId) {
         self.boundary = requests[rq].end();

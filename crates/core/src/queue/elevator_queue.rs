@@ -663,6 +663,8 @@ impl ElevatorQueue {
             RequestState::Listed if generation == 0 && self.in_turns() => {
                 self.list.remove_from(&mut self.heads[payer.index()], rq);
             }
+            // The same where the elevator is blind to groups: all share one list.
+            RequestState::Listed if generation == 0 && self.grouped => self.list.remove(rq),
             _ => return false,
         }
         self.requests[rq].state = RequestState::Held;
