@@ -177,7 +177,7 @@ fn figures(out: &mut String, experiment: &Experiment) {
         let mut schedulers: Vec<&str> = rows.iter().map(|row| row.published.scheduler.as_str()).collect();
         schedulers.dedup();
         let schedulers = match schedulers.as_slice() {
-            [few @ ..] if few.len() <= 4 => {
+            few if few.len() <= 4 => {
                 few.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
             }
             many => format!("{} schedulers", many.len()),
