@@ -65,7 +65,7 @@ impl Export {
             return Err(format!("it ends {} bytes behind the device, which has {whole} bytes", bytes - most));
         }
         let block = device.back().block_bytes();
-        if (options.offset | bytes) % u64::from(block) != 0 {
+        if !(options.offset | bytes).is_multiple_of(block.into()) {
             let text = format!("the device is served in blocks of {block} bytes");
             return Err(format!("{text}, and its offset {} or size {bytes} is no multiple", options.offset));
         }

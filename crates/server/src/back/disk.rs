@@ -44,7 +44,7 @@ impl Disk {
         }
         let bytes = seek(&file, SeekFrom::End(0))?;
         let block = if direct { block(&file)? } else { 1 };
-        if bytes % u64::from(block) != 0 {
+        if !bytes.is_multiple_of(block.into()) {
             let text = format!("direct I/O goes in blocks of {block} bytes, and its {bytes} are no multiple");
             return Err(io::Error::other(text));
         }

@@ -1,5 +1,5 @@
 //! A file or block device. What the page cache can answer at once is done where it comes up; all else by the kernel's own threads
-//! ([`super::uring`]) or by ours ([`super::pool`]).
+//! (`uring.rs`) or by ours (`pool.rs`).
 
 use std::fmt;
 use std::io;

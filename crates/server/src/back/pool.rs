@@ -178,8 +178,8 @@ fn worker(shared: &Shared, work: &dyn Fn(&mut Job)) {
             let mut line = shared.line();
             line.at_short -= usize::from(short);
             // Taken together they are all writes.
-            if writes > 0 {
-                line.learn(ns / writes);
+            if let Some(each_ns) = ns.checked_div(writes) {
+                line.learn(each_ns);
             }
         }
         if let Some(finisher) = shared.finisher.get() {
