@@ -282,7 +282,9 @@ mod tests {
                 let ahead = angle.wrapping_sub(rotation.angle(now));
                 let bound = |least| rotation.no_sooner_ns(ahead, least);
                 assert!(bound(way) <= took && bound(random(way + 1)) <= took, "{rpm} {now} {way} {angle}");
-                assert!(bound(way) + 2 * FORGIVEN_NS >= took, "{rpm} {now} {way} {angle}");
+                // Who misses the angle by less than what is forgiven waits for a turn that the bound leaves out.
+                let just_missed = bound(way) < way;
+                assert!(just_missed || bound(way) + 2 * FORGIVEN_NS >= took, "{rpm} {now} {way} {angle}");
             }
         }
     }
