@@ -43,9 +43,11 @@ pub fn schedulers(name: Option<&str>) -> Result<String, Failure> {
         return scheduler(name);
     }
     let mut out = String::new();
-    for (era, kernels) in
-        [(Era::BlkMq, "Linux 6.12"), (Era::TwoSix, "Linux 2.6"), (Era::Ours, "any kernel of the lab")]
-    {
+    for (era, kernels) in [
+        (Era::BlkMq, "Linux 6.12 and 6.18"),
+        (Era::TwoSix, "Linux 2.6"),
+        (Era::Ours, "any kernel of the lab"),
+    ] {
         let rows: Vec<Vec<String>> =
             names::of_era(era).filter_map(|name| Some(row(name, name.descriptor()?))).collect();
         let _ = writeln!(out, "{kernels}:\n");

@@ -55,6 +55,31 @@ fn because_the_volumes_rate_limit_decides() {
     );
 }
 
+/// A scenario with a job in a limited group, and perhaps one in none.
+fn limited(beside: &str) -> String {
+    format!(
+        "title = \"t\"\ndevice = \"nvme\"\nkernel = \"6.18\"\nschedulers = [\"none\", \"mq-deadline\", \"kyber\"]\njobs = \"\"\"\n\
+         [global]\nrw=randread\ndirect=1\nbs=4k\nsize=1g\nioengine=libaio\niodepth=8\nruntime=2\ntime_based\n\
+         [held]\ncgroup=held\n{beside}\"\"\"\n[[group]]\npath = \"held\"\nmax = \"riops=200\"\n"
+    )
+}
+
+fn answer_of_scenario(scenario: &str) -> String {
+    let folder = Folder::new().with("limited.toml", scenario);
+    let table = folder.run("compare limited.toml").ok();
+    let at = table.find("\nAnswer, goal ").unwrap_or_else(|| panic!("no answer in\n{table}"));
+    flat(&table[at..])
+}
+
+#[test]
+fn because_io_max_decides() {
+    let text = answer_of_scenario(&limited(""));
+    assert!(text.contains("No scheduler matters here") && text.contains("io.max decides"), "{text}");
+    // Who is not limited has the device, and what holds the other does not decide for it.
+    let text = answer_of_scenario(&limited("[free]\niodepth=64\n"));
+    assert!(!text.contains("io.max decides"), "{text}");
+}
+
 #[test]
 fn because_the_processor_is_the_limit() {
     // Each call computes for 20 us, the device takes 1.
@@ -85,6 +110,7 @@ fn none_of_these_is_said_where_a_scheduler_matters() {
         "takes everything",
         "from memory",
         "rate limit decides",
+        "io.max decides",
         "processor is the limit",
         "No scheduler matters",
     ] {

@@ -18,6 +18,20 @@ const LOADS: &[(&str, &str, &str, &str, &str)] = &[
         "[a]\nrw=randread\nsize=64g\nnorandommap\nnumjobs=4\nioengine=libaio\niodepth=32\nruntime=1",
     ),
     (
+        "4 jobs of depth 32, random reads",
+        "flash-kd",
+        "6.12",
+        "none",
+        "[a]\nrw=randread\nsize=64g\nnorandommap\nnumjobs=4\nioengine=libaio\niodepth=32\nruntime=1",
+    ),
+    (
+        "4 jobs of depth 32, random reads",
+        "flash-kd",
+        "6.12",
+        "mq-deadline",
+        "[a]\nrw=randread\nsize=64g\nnorandommap\nnumjobs=4\nioengine=libaio\niodepth=32\nruntime=1",
+    ),
+    (
         "1 job of depth 1, random reads",
         "flash-kd",
         "6.12",
@@ -68,7 +82,7 @@ fn cpu_ns() -> u64 {
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     println!(
-        "{:<34} {:<14} {:<6} {:>9} {:>9} {:>12}",
+        "{:<34} {:<14} {:<11} {:>9} {:>9} {:>12}",
         "load", "device", "", "requests", "ns each", "per CPU s"
     );
     for (name, device, kernel, scheduler, text) in LOADS {
@@ -101,6 +115,6 @@ fn main() {
         };
         let (ns, requests) = (0..3).map(|_| measure()).min().expect("three runs");
         let each = ns as f64 / requests as f64;
-        println!("{name:<34} {device:<14} {scheduler:<6} {requests:>9} {each:>9.0} {:>12.0}", 1e9 / each);
+        println!("{name:<34} {device:<14} {scheduler:<11} {requests:>9} {each:>9.0} {:>12.0}", 1e9 / each);
     }
 }

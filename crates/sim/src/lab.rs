@@ -193,7 +193,8 @@ pub fn run_with(
     }
     if let Some(controller) = controller {
         let groups = setup.groups.entitled();
-        let place = Place { groups: &groups, nr_requests, tick_ns: setup.rules.tick_ns };
+        let (tick_ns, keeps_slice) = (setup.rules.tick_ns, setup.rules.io_max_keeps_slice);
+        let place = Place { groups: &groups, nr_requests, tick_ns, keeps_slice };
         simulation.with_machine(|m| m.block.set_controller(controller.build(&place)));
     }
     if let Some(qos) = qos {

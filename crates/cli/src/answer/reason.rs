@@ -23,9 +23,10 @@ struct Sums {
     lock_ns: u64,
     limited_ns: u64,
     busy_ns: u64,
-    /// Mean number of requests in the device, and in front of it (tasks that wait for a tag with them).
+    /// Mean number of requests in the device, and in front of it (tasks that wait for a tag with them); and of bios held by limits above.
     inside: f64,
     in_front: f64,
+    held: f64,
 }
 
 impl Sums {
@@ -48,7 +49,13 @@ impl Sums {
             busy_ns: sum(|run| run.block.busy_ns),
             inside: mean(|run| run.block.device_ns),
             in_front: mean(|run| run.block.queue_ns - run.block.device_ns + run.block.slot_wait_ns),
+            held: mean(|run| run.block.held_ns),
         }
+    }
+
+    /// Of the time that I/O is on its way, the part in which a limit above the queue holds it.
+    fn held_share(&self) -> f64 {
+        self.held / (self.held + self.in_front + self.inside).max(f64::MIN_POSITIVE)
     }
 
     fn share(&self, ns: u64) -> f64 {
@@ -75,6 +82,14 @@ pub fn why_not(columns: &[Vec<&RunResult>]) -> String {
     }
     if let Some(text) = processor(&sums) {
         return text;
+    }
+    if all(&|s| s.held_share() >= NEARLY_ALWAYS) {
+        let least = some(&|s| 100.0 * s.held_share());
+        return format!(
+            "{} decides: it holds I/O for {} % of the time it takes",
+            limit(columns),
+            short(least)
+        );
     }
     if all(&|s| s.share(s.limited_ns) >= NEARLY_ALWAYS) {
         let least = some(&|s| 100.0 * s.share(s.limited_ns));
@@ -105,6 +120,12 @@ pub fn why_not(columns: &[Vec<&RunResult>]) -> String {
             "the device takes as long in any order: on average {inside} requests are in it and {in_front} in front of it"
         ),
     }
+}
+
+/// What limits above the queue are called: a column may name a controller of its own.
+fn limit(columns: &[Vec<&RunResult>]) -> &'static str {
+    let other = |run: &&RunResult| run.scheduler.contains('+') && !run.scheduler.contains("+blk-throttle");
+    if columns.iter().flatten().any(other) { "the controller above the queue" } else { "io.max" }
 }
 
 /// The processor, or the scheduler's lock, is what every job waits for under every scheduler.

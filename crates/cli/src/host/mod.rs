@@ -98,7 +98,8 @@ mod tests {
     #[test]
     fn the_nearest_kernel_is_not_newer() {
         let version = |release| nearest_kernel(Some(release)).version;
-        assert_eq!(version("6.18.44-generic"), "6.12");
+        assert_eq!(version("6.18.44-generic"), "6.18");
+        assert_eq!(version("6.17.2"), "6.12");
         assert_eq!(version("6.12.117+deb12-amd64"), "6.12");
         assert_eq!(version("5.4.0"), "2.6.39");
         assert_eq!(version("2.6.31.5"), "2.6.31");

@@ -12,8 +12,6 @@ use super::fair::Fair;
 use super::kyber::Kyber;
 #[cfg(feature = "lab")]
 use super::mq_deadline::MqDeadline;
-#[cfg(feature = "lab")]
-use super::none::Direct;
 use super::noop::Noop;
 use super::{Config, Dispatch, Elevator, Env, MayQueue, PerGroup, Policy};
 use crate::collections::{List, ListLinks};
@@ -38,7 +36,7 @@ pub enum AnyElevator {
     Cfq(Box<Cfq>),
     /// No scheduler.
     #[cfg(feature = "lab")]
-    Direct(PerGroup<Direct>),
+    Direct(PerGroup<Noop>),
     /// Batches in sector order by priority class.
     #[cfg(feature = "lab")]
     MqDeadline(PerGroup<MqDeadline>),

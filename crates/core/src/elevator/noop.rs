@@ -1,10 +1,11 @@
-//! noop: first come, first served; only merging helps the disk.
+//! noop: first come, first served; only merging helps the disk. blk-mq's none ([`super::none`]) is the same policy by the rules
+//! of that queue: I/O of different priority does not merge, and nothing is filed by sector.
 //!
 //! Source: Linux 2.6.30 `block/noop-iosched.c` as described in `docs/sources.md`.
 
-use super::{AnyElevator, Config, Descriptor, Dispatch, Env, PerGroup, Policy};
+use super::{AnyElevator, Config, Descriptor, Dispatch, Env, PerGroup, Placement, Policy, same_priority};
 use crate::collections::{List, ListLinks};
-use crate::request::RequestId;
+use crate::request::{Bio, RequestId};
 use crate::tunable::Tunable;
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -18,12 +19,21 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
 /// noop.
 #[derive(Debug)]
 pub struct Noop {
+    name: &'static str,
+    /// By the rules of blk-mq?
+    blk_mq: bool,
     pub(super) links: ListLinks<RequestId>,
 }
 
 impl Noop {
     fn new(config: &Config) -> Noop {
-        Noop { links: ListLinks::new(config.requests_max) }
+        Noop { name: DESCRIPTOR.name, blk_mq: false, links: ListLinks::new(config.requests_max) }
+    }
+
+    /// By the rules of blk-mq, called `name`.
+    #[cfg(feature = "lab")]
+    pub(super) fn of_blk_mq(config: &Config, name: &'static str) -> Noop {
+        Noop { name, blk_mq: true, ..Noop::new(config) }
     }
 }
 
@@ -31,7 +41,7 @@ impl Policy for Noop {
     type Queue = List<RequestId>;
 
     fn name(&self) -> &'static str {
-        DESCRIPTOR.name
+        self.name
     }
 
     fn new_queue(&self) -> List<RequestId> {
@@ -56,8 +66,16 @@ impl Policy for Noop {
         queue.is_empty()
     }
 
+    fn placement(&self) -> Placement {
+        if self.blk_mq { Placement::Tail } else { Placement::Sorted }
+    }
+
     fn watches_device(&self) -> bool {
         false
+    }
+
+    fn allow_merge(&mut self, _: &mut List<RequestId>, env: &Env<'_>, rq: RequestId, bio: &Bio) -> bool {
+        !self.blk_mq || same_priority(env, rq, bio)
     }
 
     fn absorbed(&mut self, queue: &mut List<RequestId>, env: &mut Env<'_>, _rq: RequestId, gone: RequestId) {
@@ -69,11 +87,16 @@ impl Policy for Noop {
     }
 
     fn former(&self, queue: &List<RequestId>, rq: RequestId) -> Option<RequestId> {
-        queue.prev(&self.links, rq)
+        queue.prev(&self.links, rq).filter(|_| !self.blk_mq)
     }
 
     fn latter(&self, queue: &List<RequestId>, rq: RequestId) -> Option<RequestId> {
-        queue.next(&self.links, rq)
+        queue.next(&self.links, rq).filter(|_| !self.blk_mq)
+    }
+
+    /// The device's own tags, none of which is kept from anybody.
+    fn tags_min(&self, tags: u32) -> u32 {
+        if self.blk_mq { tags } else { 1 }
     }
 
     fn tunables(&self) -> &'static [Tunable] {

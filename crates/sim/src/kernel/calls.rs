@@ -153,7 +153,7 @@ impl Sys {
                 offset,
                 bytes,
                 ioprio: None,
-                through: false,
+                through: open.flags.sync != OpenSync::None && self.writes_through(open.file),
             })
             .await?;
         } else {

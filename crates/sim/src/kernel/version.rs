@@ -1,6 +1,6 @@
 //! Kernel versions: which flags, pools, plugs, clocks, writeback and journal rules an operating system's I/O path uses.
 //!
-//! Sources: Linux 2.6.28 to 2.6.39 and 6.12: `include/linux/fs.h`, `fs/direct-io.c`, `block/`, `fs/ext3`, `fs/ext4`, `fs/jbd`,
+//! Sources: Linux 2.6.28 to 2.6.39, 6.12 and 6.18: `include/linux/fs.h`, `fs/direct-io.c`, `block/`, `fs/ext3`, `fs/ext4`, `fs/jbd`,
 //! `fs/jbd2`, `fs/iomap/direct-io.c`, `mm/page-writeback.c`. The CPU costs are stated constants of this lab,
 //! chosen once: they are not measured on any machine.
 
@@ -24,6 +24,9 @@ pub struct Rules {
     pub profile: &'static str,
     /// Blk-mq (tags) instead of the 2.6 block layer.
     pub blk_mq: bool,
+    /// `io.max` keeps the last slice that is over, so that a bio let go late does not lose the time it was late by (6.15: "blk-throttle:
+    /// fix lower bps rate by throtl_trim_slice", linux-block, February 2025).
+    pub io_max_keeps_slice: bool,
     /// Plugs of tasks (since 2.6.39) instead of the queue's.
     pub task_plugs: bool,
     /// `queue/nomerges` has a level 2 (2.6.34); before, it means 1.
@@ -193,6 +196,7 @@ const V2_6_28: Rules = Rules {
     clock_ns: MS,
     profile: "2.6.31",
     blk_mq: false,
+    io_max_keeps_slice: false,
     task_plugs: false,
     nomerges_all: false,
     flush_sequences: false,
@@ -289,9 +293,18 @@ const V6_12: Rules = Rules {
     ..V2_6_39
 };
 
+/// Where its rules are 6.12's: mq-deadline, kyber and bfq decide alike, and tags are limited alike (`queue/async_depth`, which
+/// replaces the schedulers' own, came later); what was rebuilt is who allocates what, when a scheduler is switched.
+const V6_18: Rules = Rules {
+    version: "6.18",
+    about: "November 2025: as 6.12; io.max does not forget the time by which a bio went late",
+    io_max_keeps_slice: true,
+    ..V6_12
+};
+
 /// All versions, oldest first.
 pub const VERSIONS: &[Rules] =
-    &[V2_6_28, V2_6_29, V2_6_30, V2_6_31, V2_6_32, V2_6_33, V2_6_34, V2_6_37, V2_6_39, V6_12];
+    &[V2_6_28, V2_6_29, V2_6_30, V2_6_31, V2_6_32, V2_6_33, V2_6_34, V2_6_37, V2_6_39, V6_12, V6_18];
 
 /// The version of a scenario that names none.
 pub const DEFAULT: &Rules = &V2_6_31;

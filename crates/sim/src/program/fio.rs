@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use fairlift_core::{IoPrio, Op};
 use fairlift_fio::offsets::{IoKind, Rng, Stream};
-use fairlift_fio::{Direction, ExitWhat, Expansion, FileInfo, Job, OpenSync};
+use fairlift_fio::{Direction, EngineFamily, ExitWhat, Expansion, FileInfo, Job, OpenSync};
 
 use super::pace::{Pace, Turn};
 use fairlift_core::collections::Id;
@@ -506,6 +506,7 @@ impl Process {
 
     /// One synchronous I/O.
     async fn transfer(&mut self, sys: &Sys, io: &FileIo) {
+        let through = self.job.submission.direct && self.syncs(io) && sys.writes_through(io.file);
         if self.syncs(io) {
             sys.begin_call(Call::SyncWrite);
         }
@@ -521,12 +522,15 @@ impl Process {
             }
             _ => {
                 let ioprio = self.command_priority(io.direction, io.bytes);
-                let done = sys.direct(io.direct(ioprio, false)).await;
+                let done = sys.direct(io.direct(ioprio, through)).await;
                 self.end_on_error(done);
             }
         }
         if self.syncs(io) {
-            sys.sync_file(io.file, self.job.durability.open_sync == OpenSync::DataSync).await;
+            // What a write that goes through still needs is up to the call that waits for it; asynchronous I/O has none.
+            if !through || self.job.submission.family == EngineFamily::Sync {
+                sys.sync_file(io.file, self.job.durability.open_sync == OpenSync::DataSync).await;
+            }
             sys.end_call();
         }
     }

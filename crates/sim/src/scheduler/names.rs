@@ -1,6 +1,6 @@
 //! What schedulers are called, and by which kernels.
 //!
-//! 2.6 had noop, deadline, anticipatory and cfq. Linux 6.12 has none, mq-deadline, kyber and bfq; there this project's
+//! 2.6 had noop, deadline, anticipatory and cfq. Linux 6.12 and 6.18 have none, mq-deadline, kyber and bfq; there this project's
 //! elevators, which know groups, come from its module, under the names and with the profile that the module has.
 
 use fairlift_core::elevator::{self, Descriptor};
@@ -13,7 +13,7 @@ use crate::kernel::Rules;
 pub enum Era {
     /// Linux 2.6.
     TwoSix,
-    /// blk-mq: Linux 6.12.
+    /// blk-mq: Linux 6.12 and 6.18.
     BlkMq,
     /// None: it is this project's own, and the lab runs it under any.
     Ours,
@@ -28,7 +28,7 @@ impl Era {
     const fn label(self) -> &'static str {
         match self {
             Era::TwoSix => "the 2.6 kernels",
-            Era::BlkMq => "6.12",
+            Era::BlkMq => "6.12 and 6.18",
             Era::Ours => "fairlift",
         }
     }
@@ -244,6 +244,8 @@ mod tests {
         };
         assert_eq!(check("deadline", "6.12").as_deref(), Some("mq-deadline"));
         assert_eq!(check("noop:groups=0", "6.12").as_deref(), Some("none"));
+        assert_eq!(check("cfq", "6.18").as_deref(), Some("fl-cfq"));
+        assert_eq!([check("bfq", "6.18"), check("fl-deadline", "6.18")], [None, None]);
         assert_eq!(check("fl-cfq", "2.6.34").as_deref(), Some("cfq"));
         assert_eq!(check("kyber", "2.6.31").as_deref(), Some("deadline"));
         assert_eq!(check("mq-deadline", "6.12"), None);

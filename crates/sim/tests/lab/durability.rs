@@ -65,6 +65,15 @@ fn every_o_sync_write_is_on_the_medium_before_the_next() {
     }
 }
 
+/// To a block device a current kernel writes with FUA, and flushes once more when the write is done.
+#[test]
+fn a_synchronous_o_dsync_write_to_a_device_is_three_trips_without_fua() {
+    let text = "[a]\nrw=write\nsize=64k\nbs=4k\nsync=dsync\ndirect=1\nioengine=psync\n";
+    let log = lab(text).on("sata7200-2009").kernel("6.12").run_logged().log;
+    let ops: Vec<Op> = log.commands.iter().map(|(_, c)| c.op).collect();
+    assert_eq!(ops, [Op::Write, Op::Flush, Op::Flush].repeat(16));
+}
+
 /// With asynchronous depth a current kernel marks such writes FUA; a device that cannot do that is flushed after each.
 #[test]
 fn asynchronous_o_sync_writes_are_forced_out_too() {

@@ -82,6 +82,20 @@ fn comparators_keep_absolute_limits() {
     assert!((25.0..=34.0).contains(&r), "range-bw at 3 MiB/s: {r} MiB in 10 s");
 }
 
+/// Eight writes on their way on a device without latency, of which 100 a second are let go: nearly all wait nearly all the time,
+/// whether the queue's own limit holds them or blk-throttle does, until the moment they are let go.
+#[test]
+fn what_limits_hold_is_counted() {
+    let jobs = "[w]\nrw=randwrite\nbs=4k\nioengine=libaio\niodepth=8\ncgroup=w\n";
+    let limit = "[[group]]\npath = \"w\"\nmax = \"wiops=100\"\n";
+    for scheduler in ["noop", "noop:groups=0+blk-throttle"] {
+        let run = self::run(scheduler, jobs, limit);
+        let held = run.block.held_ns as f64 / run.duration_ns as f64;
+        assert!((7.5..=8.0).contains(&held), "{scheduler}: {held} bios held on average");
+    }
+    assert_eq!(run("noop", jobs, "[[group]]\npath = \"w\"\n").block.held_ns, 0);
+}
+
 /// What dm-ioband shares: bios under `weight`, sectors under `weight-iosize`, whatever they cost.
 #[test]
 fn dm_ioband_shares_bios_or_sectors_by_weight() {

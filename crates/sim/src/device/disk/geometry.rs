@@ -170,6 +170,8 @@ pub(in crate::device) struct Rotation {
 
 /// Rounding forgiven when the next sector follows without a gap, nanoseconds.
 const SLACK_NS: u64 = 32;
+/// That, and more than rounding angles and times makes.
+const FORGIVEN_NS: u64 = SLACK_NS + 8;
 
 impl Rotation {
     pub(in crate::device) fn from_rpm(rpm: f64) -> Rotation {
@@ -185,15 +187,33 @@ impl Rotation {
         self.revolution_ns
     }
 
+    /// Where the platter stands at `now`.
+    #[inline]
+    pub(super) fn angle(self, now: u64) -> u32 {
+        (now.wrapping_mul(self.turns_per_ns_64) >> 32) as u32
+    }
+
     /// Time from `now` until the platter stands at `angle`.
     #[inline]
     pub(in crate::device) fn wait_ns(self, now: u64, angle: u32) -> u64 {
-        let here = (now.wrapping_mul(self.turns_per_ns_64) >> 32) as u32;
-        let ahead = angle.wrapping_sub(here);
+        let ahead = angle.wrapping_sub(self.angle(now));
         if ahead > u32::MAX - self.slack {
             return 0;
         }
         (u64::from(ahead) * self.revolution_ns) >> 32
+    }
+
+    /// Heads that move for `least_ns` or longer from now on wait for an angle that is `ahead` now until this time from now, or
+    /// longer: the platter is there once a revolution, whatever the way takes. A few nanoseconds too early at most
+    /// ([`SLACK_NS`], and what rounding makes).
+    #[inline]
+    pub(super) fn no_sooner_ns(self, ahead: u32, least_ns: u64) -> u64 {
+        let mut there = (u64::from(ahead) * self.revolution_ns) >> 32;
+        let least_ns = least_ns.saturating_sub(FORGIVEN_NS);
+        while there < least_ns {
+            there += self.revolution_ns;
+        }
+        there.saturating_sub(FORGIVEN_NS)
     }
 }
 
@@ -245,6 +265,28 @@ mod tests {
             (4, 2),
         ];
         assert_eq!(walk(&geometry, 150, 10), expected);
+    }
+
+    #[test]
+    fn no_way_is_sooner_than_the_bound_and_the_shortest_hardly_later() {
+        let mut x = 1u64;
+        let mut random = |below: u64| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (x >> 16) % below
+        };
+        for rpm in [4_002.0, 5_400.0, 7_200.0, 15_000.0] {
+            let rotation = Rotation::from_rpm(rpm);
+            for _ in 0..100_000 {
+                let (now, way, angle) = (random(1 << 45), random(30_000_000), random(1 << 32) as u32);
+                let took = way + rotation.wait_ns(now + way, angle);
+                let ahead = angle.wrapping_sub(rotation.angle(now));
+                let bound = |least| rotation.no_sooner_ns(ahead, least);
+                assert!(bound(way) <= took && bound(random(way + 1)) <= took, "{rpm} {now} {way} {angle}");
+                // Who misses the angle by less than what is forgiven waits for a turn that the bound leaves out.
+                let just_missed = bound(way) < way;
+                assert!(just_missed || bound(way) + 2 * FORGIVEN_NS >= took, "{rpm} {now} {way} {angle}");
+            }
+        }
     }
 
     #[test]

@@ -47,8 +47,15 @@ impl Mechanics {
 
     /// A move from `from` to `to` takes at least this.
     #[inline]
-    pub(super) fn move_floor_ns(&self, from: Heads, to: Heads) -> u64 {
+    fn move_floor_ns(&self, from: Heads, to: Heads) -> u64 {
         self.seek_floor.ns(from.cylinder.abs_diff(to.cylinder))
+    }
+
+    /// [`reach`](Self::reach) answers this much after now, or more; `here` is the platter's angle now.
+    #[inline]
+    pub(super) fn reach_floor_ns(&self, here: u32, from: Heads, to: &Place) -> u64 {
+        let ahead = to.angle.wrapping_sub(here);
+        self.rotation.no_sooner_ns(ahead, self.move_floor_ns(from, to.heads))
     }
 
     /// When the sector at `to` starts to pass under its head, for heads that leave `from` at `now`.

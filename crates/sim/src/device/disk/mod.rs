@@ -410,6 +410,9 @@ impl Disk {
             self.catch_up_fill(now, fill.run.end);
         }
         let stream = self.stream();
+        if self.stays_anyway(stream, now) {
+            return;
+        }
         let situation = Situation {
             mechanics: &self.mechanics,
             now,
@@ -422,8 +425,7 @@ impl Disk {
             return;
         };
         let picked = self.waiting[index];
-        let streaming = !picked.write
-            && stream.is_some_and(|(first, end)| picked.sector >= first && picked.sector <= end);
+        let streaming = picked.streams(stream);
         if !streaming && self.stay_with_stream(&picked, now) {
             return;
         }
@@ -437,15 +439,31 @@ impl Disk {
 
     /// Sequential stickiness: let the picked command wait while the stream's next read may come.
     fn stay_with_stream(&mut self, picked: &Candidate, now: u64) -> bool {
-        let Some(fill) = self.fill else { return false };
-        let until = (fill.hit_at + self.settings.sticky_ns).max(fill.promised_until);
-        let deadline = self.settings.policy.deadline_ns;
-        let overdue = deadline > 0 && now.saturating_sub(picked.since) >= deadline;
-        if self.settings.sticky_ns == 0 || until <= now || overdue {
+        let Some(until) = self.sticky_until(now) else { return false };
+        if self.settings.policy.is_overdue(picked.since, now) {
             return false;
         }
         self.phase = Phase::Deciding { until };
         true
+    }
+
+    /// The same whichever command were picked, so that none needs to be: none is the stream's next, none is overdue.
+    fn stays_anyway(&mut self, stream: Option<(u64, u64)>, now: u64) -> bool {
+        let Some(until) = self.sticky_until(now) else { return false };
+        let policy = &self.settings.policy;
+        let matters = |c: &Candidate| c.streams(stream) || policy.is_overdue(c.since, now);
+        if self.waiting.is_empty() || self.waiting.iter().any(matters) {
+            return false;
+        }
+        self.phase = Phase::Deciding { until };
+        true
+    }
+
+    /// Until when the arm stays where it reads ahead, if it does.
+    fn sticky_until(&self, now: u64) -> Option<u64> {
+        let fill = self.fill?;
+        let until = (fill.hit_at + self.settings.sticky_ns).max(fill.promised_until);
+        (self.settings.sticky_ns > 0 && until > now).then_some(until)
     }
 
     /// The heads pass the sectors anyway: the read is done when they have.

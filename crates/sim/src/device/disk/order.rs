@@ -36,6 +36,14 @@ pub(super) struct Candidate {
     pub(super) place: Place,
 }
 
+impl Candidate {
+    /// Is it a read that needs no positioning, as the heads read ahead there (see [`Situation::stream`])?
+    #[inline]
+    pub(super) fn streams(&self, stream: Option<(u64, u64)>) -> bool {
+        !self.write && stream.is_some_and(|(first, end)| self.sector >= first && self.sector <= end)
+    }
+}
+
 /// An order and what tempers it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Policy {
@@ -59,6 +67,12 @@ pub(super) struct Situation<'a> {
 }
 
 impl Policy {
+    /// Has a command that came at `since` waited longer than commands may?
+    #[inline]
+    pub(super) fn is_overdue(&self, since: u64, now: u64) -> bool {
+        self.deadline_ns > 0 && now.saturating_sub(since) >= self.deadline_ns
+    }
+
     /// The place in the list of the one to serve next; `None` when the list is empty.
     pub(super) fn pick(&self, candidates: &[Candidate], at: &Situation<'_>) -> Option<usize> {
         if candidates.len() <= 1 {
@@ -90,12 +104,13 @@ impl Policy {
     fn shortest(&self, candidates: &[Candidate], at: &Situation<'_>) -> Option<usize> {
         let per_ns = if self.ageing_ns == 0 { 0.0 } else { 1.0 / self.ageing_ns as f64 };
         let mut best = (f64::INFINITY, u64::MAX, None);
+        let here = at.mechanics.rotation.angle(at.now);
         for (index, candidate) in candidates.iter().enumerate() {
-            let streaming = !candidate.write
-                && at.stream.is_some_and(|(first, end)| candidate.sector >= first && candidate.sector <= end);
+            let streaming = candidate.streams(at.stream);
             // Past the ageing time everything costs nothing: the oldest goes first.
             let weight = (1.0 - (at.now - candidate.since.min(at.now)) as f64 * per_ns).max(0.0);
-            let floor = at.mechanics.move_floor_ns(at.heads, candidate.place.heads);
+            // Nearly all are passed over by what they cost at least, without a square root.
+            let floor = at.mechanics.reach_floor_ns(here, at.heads, &candidate.place);
             if !streaming && floor as f64 * weight > best.0 {
                 continue;
             }

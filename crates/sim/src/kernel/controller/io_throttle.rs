@@ -138,7 +138,7 @@ mod tests {
 
     fn throttle(strategy: Strategy, group: Entitled, ask: impl Fn(&mut IoThrottle)) {
         let groups = [Entitled::ROOT, group];
-        let place = Place { groups: &groups, nr_requests: 128, tick_ns: 1_000_000 };
+        let place = Place { groups: &groups, nr_requests: 128, tick_ns: 1_000_000, keeps_slice: false };
         ask(&mut IoThrottle::new(strategy, &place));
     }
 

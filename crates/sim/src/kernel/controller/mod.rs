@@ -124,4 +124,6 @@ pub struct Place<'a> {
     pub nr_requests: u32,
     /// Length of a jiffy, nanoseconds.
     pub tick_ns: u64,
+    /// The kernel's [`io_max_keeps_slice`](crate::kernel::Rules::io_max_keeps_slice).
+    pub keeps_slice: bool,
 }

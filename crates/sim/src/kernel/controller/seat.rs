@@ -165,9 +165,9 @@ impl Seat {
         self.lines.iter().any(|line| line.contains(&task))
     }
 
-    /// Does it hold any bio?
-    pub(crate) fn holds_any(&self) -> bool {
-        self.holding > 0
+    /// Bios it holds.
+    pub(crate) fn holding(&self) -> usize {
+        self.holding
     }
 
     /// Bios it knows of, and tasks that wait for it.

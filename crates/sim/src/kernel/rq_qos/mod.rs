@@ -381,7 +381,9 @@ impl RqQos {
 
     /// The tasks that may go on.
     pub(crate) fn take_woken(&mut self, out: &mut VecDeque<TaskId>) {
-        out.append(&mut self.woken);
+        if !self.woken.is_empty() {
+            out.append(&mut self.woken);
+        }
     }
 
     /// Bios that are not done.

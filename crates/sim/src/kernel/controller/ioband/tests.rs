@@ -5,7 +5,7 @@ use super::*;
 
 fn device(settings: Settings, groups: &[Entitled]) -> Ioband {
     let groups = [&[Entitled::ROOT], groups].concat();
-    Ioband::new(settings, &Place { groups: &groups, nr_requests: 128, tick_ns: MS })
+    Ioband::new(settings, &Place { groups: &groups, nr_requests: 128, tick_ns: MS, keeps_slice: false })
 }
 
 fn weighing(weight: u32) -> Entitled {

@@ -1,0 +1,99 @@
+//! A request is handed to the elevator, or goes around it.
+
+use super::ElevatorQueue;
+use crate::collections::Id;
+use crate::elevator::Grouping;
+use crate::request::{RequestId, RequestState, Standing};
+
+impl ElevatorQueue {
+    /// Hand a held request to the elevator.
+    #[inline]
+    pub fn insert(&mut self, rq: RequestId, now: u64) {
+        let generation = self.generation;
+        let request = &mut self.requests[rq];
+        debug_assert!(request.state == RequestState::Held);
+        request.state = RequestState::Sorted;
+        request.generation = generation;
+        request.queue.standing = Standing::Sortable;
+        self.queued += 1;
+        if !self.grouped
+            && let Some((line, links)) = self.elevator.line()
+        {
+            return line.push_back(links, rq);
+        }
+        if self.grouped {
+            self.group_arrival(rq, now);
+        }
+        self.file(rq, now);
+    }
+
+    /// The elevator gets `rq`.
+    #[inline(always)]
+    pub(super) fn file(&mut self, rq: RequestId, now: u64) {
+        let (elevator, mut env) = self.split(now);
+        elevator.insert(&mut env, rq);
+        self.mark_listed();
+    }
+
+    /// Requests that the elevator itself put on the dispatch list are past merging.
+    #[inline]
+    pub(super) fn mark_listed(&mut self) {
+        if self.list.was_placed() {
+            self.mark_all_listed();
+        }
+    }
+
+    #[cold]
+    pub(super) fn mark_all_listed(&mut self) {
+        self.list.forget_placed();
+        for rq in self.list.iter() {
+            self.requests[rq].state = RequestState::Listed;
+        }
+    }
+
+    /// Put a held request before all others of its group, around the elevator: it goes when it is their turn. (cfq, which
+    /// takes turns itself, files it as any other.) Without groups: before all others.
+    pub fn insert_head(&mut self, rq: RequestId, now: u64) {
+        if !self.grouped {
+            self.go_around(rq);
+            return self.list.push_front(rq);
+        }
+        match self.grouping {
+            Grouping::Queues => {
+                self.go_around(rq);
+                self.group_arrival(rq, now);
+                self.push_head(rq);
+            }
+            Grouping::Own => self.insert(rq, now),
+            Grouping::Blind => {
+                self.go_around(rq);
+                self.group_arrival(rq, now);
+                self.list.push_front(rq);
+            }
+        }
+    }
+
+    pub(in crate::queue) fn push_head(&mut self, rq: RequestId) {
+        let payer = self.requests[rq].payer;
+        self.list.push_front_of(&mut self.heads[payer.index()], rq);
+    }
+
+    /// Put a held request at the tail of the dispatch list, around the elevator: for a queue without groups.
+    pub fn insert_tail(&mut self, rq: RequestId) {
+        self.go_around(rq);
+        if self.grouped {
+            self.groups.arrived(self.requests[rq].payer);
+        }
+        self.list.push_back(rq);
+    }
+
+    /// No elevator has `rq`, so none gets a hook for it.
+    pub(super) fn go_around(&mut self, rq: RequestId) {
+        let request = &mut self.requests[rq];
+        debug_assert!(request.state == RequestState::Held);
+        request.state = RequestState::Listed;
+        request.generation = 0;
+        request.queue.standing = Standing::Fixed;
+        self.queued += 1;
+    }
+}

@@ -1,0 +1,189 @@
+//! The next request for the device.
+
+use super::ElevatorQueue;
+use crate::elevator::Dispatch;
+use crate::group::GroupId;
+use crate::request::{Op, RequestId, RequestState, Standing};
+
+impl ElevatorQueue {
+    /// What the elevator says, of the group whose turn it is.
+    #[inline]
+    pub(super) fn ask(&mut self, now: u64) -> Dispatch {
+        if self.in_turns() {
+            return self.ask_in_turn(now);
+        }
+        let (elevator, mut env) = self.split(now);
+        elevator.dispatch(&mut env, GroupId::ROOT)
+    }
+
+    /// Which request would go next? `Issue` names the head of the dispatch list, asking the elevator to fill it when it is
+    /// empty. From then on the request is past merging.
+    #[inline]
+    pub fn peek(&mut self, now: u64) -> Dispatch {
+        if self.list.is_empty() {
+            match self.ask(now) {
+                Dispatch::Issue(rq) => {
+                    let placement = self.elevator.placement();
+                    self.list.place(&self.requests, rq, placement);
+                }
+                // A request may have reached the list around the answer; then that one goes.
+                answer if self.list.is_empty() => return self.waiting(answer),
+                _ => {}
+            }
+        }
+        self.mark_listed();
+        let Some(rq) = self.list.front() else { return self.waiting(Dispatch::Empty) };
+        let standing = &mut self.requests[rq].queue.standing;
+        if *standing == Standing::Sortable {
+            *standing = Standing::Fixed;
+        }
+        Dispatch::Issue(rq)
+    }
+
+    /// Take the head of the dispatch list to the device; `None` when the list is empty.
+    #[inline]
+    pub fn issue(&mut self, now: u64) -> Option<RequestId> {
+        let rq = self.list.pop_front(&self.requests)?;
+        self.start(rq, now);
+        Some(rq)
+    }
+
+    /// `rq`, on no list any more, goes to the device.
+    #[inline(always)]
+    pub(super) fn start(&mut self, rq: RequestId, now: u64) {
+        let request = &mut self.requests[rq];
+        request.state = RequestState::Issued;
+        request.issued_ns = now;
+        request.queue.standing = Standing::Fixed;
+        let (sync, generation) = (request.is_sync(), request.generation);
+        self.device.flushes += u32::from(request.op == Op::Flush);
+        self.device.in_flight[usize::from(sync)] += 1;
+        self.queued -= 1;
+        if self.is_watched {
+            if self.grouped {
+                self.group_issue(rq, now);
+            }
+            if self.watches_device && generation == self.generation {
+                let (elevator, mut env) = self.split(now);
+                elevator.issued(&mut env, rq);
+            }
+        }
+    }
+
+    /// Take the head of the dispatch list off without issuing it (a barrier waiting for the device to run dry, or who needs a
+    /// flush first): it is held, and no elevator knows of it any more.
+    pub(crate) fn take_aside(&mut self, now: u64) {
+        let Some(rq) = self.list.pop_front(&self.requests) else { return };
+        self.queued -= 1;
+        if self.grouped {
+            self.group_withdrawal(rq);
+        }
+        if self.watches_device && self.requests[rq].generation == self.generation {
+            // It gave the request up for the device, and is told that it is done: of others' time it took none.
+            let (elevator, mut env) = self.split(now);
+            elevator.issued(&mut env, rq);
+            elevator.completed(&mut env, rq);
+        }
+        let request = &mut self.requests[rq];
+        (request.state, request.generation) = (RequestState::Held, 0);
+    }
+
+    /// The head of the dispatch list, without asking the elevator for one.
+    #[inline]
+    pub(crate) fn head(&self) -> Option<RequestId> {
+        self.list.front()
+    }
+
+    /// Is the next request one that the device gave back?
+    pub(crate) fn head_is_requeued(&self) -> bool {
+        self.list.front().is_some_and(|rq| self.requests[rq].queue.standing == Standing::Requeued)
+    }
+
+    /// Next request for the device, or why there is none: as [`ElevatorQueue::peek`] and [`ElevatorQueue::issue`].
+    #[inline(always)] // out of line it costs 35 instructions more
+    pub fn dispatch(&mut self, now: u64) -> Dispatch {
+        if !self.list.is_empty() {
+            return self.dispatch_listed(now);
+        }
+        if self.grouped {
+            return self.dispatch_grouped(now);
+        }
+        if let Some((line, links)) = self.elevator.line() {
+            return match line.pop_front(links) {
+                Some(rq) => self.issue_past_list(rq, now),
+                None => self.waiting(Dispatch::Empty),
+            };
+        }
+        self.dispatch_filed(now)
+    }
+
+    /// What the elevator says, without groups.
+    #[inline(always)]
+    pub(super) fn dispatch_filed(&mut self, now: u64) -> Dispatch {
+        let (elevator, mut env) = self.split(now);
+        let answer = elevator.dispatch(&mut env, GroupId::ROOT);
+        if !self.list.is_empty() {
+            return self.dispatch_around(answer, now);
+        }
+        match answer {
+            Dispatch::Issue(rq) => self.issue_past_list(rq, now),
+            answer => self.waiting(answer),
+        }
+    }
+
+    /// The common case: filed on an empty list `rq` would be the next to leave it.
+    #[inline(always)]
+    pub(super) fn issue_past_list(&mut self, rq: RequestId, now: u64) -> Dispatch {
+        self.list.pass(&self.requests[rq]);
+        self.start(rq, now);
+        Dispatch::Issue(rq)
+    }
+
+    /// As above, of the group whose turn it is.
+    pub(super) fn dispatch_grouped(&mut self, now: u64) -> Dispatch {
+        let answer = self.ask(now);
+        if !self.list.is_empty() {
+            return self.dispatch_around(answer, now);
+        }
+        match answer {
+            Dispatch::Issue(rq) => self.issue_past_list(rq, now),
+            answer => self.waiting(answer),
+        }
+    }
+
+    /// Next requests for the device, at most `most` of them, through `out`; answers with why there are no more, or with the
+    /// last of them.
+    pub fn dispatch_many(&mut self, now: u64, most: usize, mut out: impl FnMut(RequestId)) -> Dispatch {
+        let mut answer = Dispatch::Empty;
+        for _ in 0..most {
+            answer = self.dispatch(now);
+            let Dispatch::Issue(rq) = answer else { break };
+            out(rq);
+        }
+        answer
+    }
+
+    /// Nothing to give: is there something to wait for?
+    #[inline]
+    pub(super) fn waiting(&self, answer: Dispatch) -> Dispatch {
+        let busy = self.device.in_flight != [0; 2];
+        if answer == Dispatch::Empty && self.queued > 0 && busy { Dispatch::Busy } else { answer }
+    }
+
+    /// A request reached the dispatch list around the elevator's `answer`: then that one goes.
+    #[cold]
+    pub(super) fn dispatch_around(&mut self, answer: Dispatch, now: u64) -> Dispatch {
+        if let Dispatch::Issue(rq) = answer {
+            let placement = self.elevator.placement();
+            self.list.place(&self.requests, rq, placement);
+        }
+        self.mark_listed();
+        self.dispatch_listed(now)
+    }
+
+    /// Out of line: its registers would cost the common case twenty instructions of saving and restoring.
+    #[inline(never)]
+    pub(super) fn dispatch_listed(&mut self, now: u64) -> Dispatch {
+        self.issue(now).map_or(Dispatch::Empty, Dispatch::Issue)
+    }
+}
