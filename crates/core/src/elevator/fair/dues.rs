@@ -16,6 +16,8 @@ const LONG: u64 = 3;
 const AT_ONCE: u64 = 4;
 /// Flows that keep their place at a time.
 const KEPT_MAX: u32 = 8;
+/// Flows that are looked at, to find one that reads while writes are paced.
+const LOOKED_AT: usize = 16;
 
 impl Fair {
     /// `flow`, the last of whose queued requests goes: does it keep its place?
@@ -47,7 +49,7 @@ impl Fair {
                 return Err(Decision::Rest);
             };
             if self.flows[flow.index()].has_requests() {
-                return Ok(flow);
+                return self.unless_paced(env, group, flow);
             }
             if self.in_device > 0 {
                 return Err(Decision::Rest);
@@ -58,6 +60,27 @@ impl Fair {
             }
             self.leave_round(flow);
         }
+    }
+
+    /// `flow`, which is next in `group`; while writes are paced, whoever is next of those who read. Where groups take turns nothing is paced:
+    /// the turn is one group's.
+    #[inline]
+    fn unless_paced(&self, env: &Env<'_>, group: GroupId, flow: FlowId) -> Result<FlowId, Decision> {
+        if !self.is_paced(env, flow) {
+            return Ok(flow);
+        }
+        let Some(until) = self.model.paced_until(env.now) else { return Ok(flow) };
+        let round = &self.groups[group.index()].round;
+        let mut others = round.in_order(&self.rounds).take(LOOKED_AT);
+        match others.find(|flow| self.flows[flow.index()].has_requests() && !self.is_paced(env, *flow)) {
+            Some(flow) => Ok(flow),
+            None => Err(Decision::WaitFor { group, until }),
+        }
+    }
+
+    /// Does `flow` send a write that nobody waits for to become durable?
+    fn is_paced(&self, env: &Env<'_>, flow: FlowId) -> bool {
+        !env.rounds.in_use() && self.sends_write(env, flow)
     }
 
     /// Whoever was waited for pays for it.

@@ -4,7 +4,7 @@
 //! waits for and pays, pages that another group dirtied, a task that moved with requests still queued) goes to the flow that
 //! such strangers share in that group; so no flow is ever in two groups, and none need be allocated.
 
-use crate::collections::{Id, SortedFifo, SortedFifoLinks};
+use crate::collections::{Id, SortedFifo, SortedFifoLinks, Table};
 use crate::context::{ContextId, Contexts, IoPrio};
 use crate::elevator::think::ThinkTime;
 use crate::group::GroupId;
@@ -192,7 +192,7 @@ impl Slots {
     }
 
     /// The flow of what `context` sends for `group` to pay, as things are.
-    pub(super) fn find(self, flows: &[Flow], context: ContextId, group: GroupId, sync: bool) -> FlowId {
+    pub(super) fn find(self, flows: &Table<Flow>, context: ContextId, group: GroupId, sync: bool) -> FlowId {
         if !sync {
             return self.async_of(group);
         }
@@ -207,7 +207,7 @@ impl Slots {
     /// was not before. It holds no request then.
     pub(super) fn find_for(
         self,
-        flows: &[Flow],
+        flows: &Table<Flow>,
         contexts: &Contexts,
         request: &Request,
     ) -> (FlowId, Arrival) {

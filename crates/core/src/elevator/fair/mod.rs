@@ -14,10 +14,13 @@
 //! The chosen flow dispatches only while the device holds fewer requests than it gains from; a flow that has none there may go
 //! beyond that, up to twice as many, so no flow waits behind another one's queue.
 
+mod costs;
+mod depth;
 mod device;
 mod dues;
 mod flow;
 mod groups;
+mod pace;
 mod report;
 mod requests;
 mod returns;
@@ -27,9 +30,8 @@ mod tests;
 mod turns;
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
-use crate::collections::{Id, ListLinks, SortedFifoLinks, TreeLinks};
+use crate::collections::{Id, ListLinks, SortedFifoLinks, Table, TreeLinks};
 use crate::context::ContextId;
 use crate::elevator::{
     AnyElevator, Config, Descriptor, DeviceState, Dispatch, Elevator, Env, Finding, Grouping, Growth,
@@ -38,7 +40,7 @@ use crate::elevator::{
 use crate::group::GroupId;
 use crate::request::{Bio, Flags, RequestId, RequestState, Status};
 use crate::tunable::{Tunable, Unit};
-use device::{Kind, Model};
+use device::{Model, Sent};
 use flow::{Arrival, Flow, FlowId, Slots};
 use groups::{GroupState, Shift};
 use returns::Step;
@@ -93,8 +95,7 @@ struct Held {
     flow: FlowId,
     /// Not sent yet?
     queued: bool,
-    kind: Kind,
-    step: Step,
+    sent: Sent,
     /// What its flow was charged when it went.
     charged_ns: u64,
 }
@@ -127,10 +128,10 @@ pub struct Fair {
     last_sent: Option<(FlowId, u64, Step)>,
 
     // Everything of one kind in one array, and the links of each kind of list and tree.
-    flows: Vec<Flow>,
-    places: Vec<Place>,
-    groups: Vec<GroupState>,
-    held: Vec<Held>,
+    flows: Table<Flow>,
+    places: Table<Place>,
+    groups: Table<GroupState>,
+    held: Table<Held>,
     links: SortedFifoLinks<RequestId>,
     rounds: RoundLinks,
     urgent: ListLinks<FlowId>,
@@ -154,12 +155,13 @@ enum Decision {
 impl Fair {
     fn new(config: &Config) -> Fair {
         let slots = Slots::new(config.contexts_max, config.groups_max);
-        let mut flows = alloc::vec![Flow::NEW; slots.count()];
+        let mut flows = Table::new(Flow::NEW, slots.count());
         for group in (0..config.groups_max.max(1)).map(GroupId::from_index) {
             flows[slots.async_of(group).index()] = Flow::shared(group, false);
             flows[slots.strangers_of(group).index()] = Flow::shared(group, true);
         }
-        let held = Held { flow: FlowId::constant(0), queued: false, kind: (0, 0), step: 0, charged_ns: 0 };
+        let sent = Sent { number: 0, step: 0, streams: false };
+        let held = Held { flow: FlowId::constant(0), queued: false, sent, charged_ns: 0 };
         Fair {
             settings: Settings { turn_max_ns: TURN_MAX.stored_default(), depth: DEPTH.stored_default() },
             slots,
@@ -174,12 +176,12 @@ impl Fair {
             kept: 0,
             waits: None,
             last_sent: None,
-            places: alloc::vec![Place::NEW; flows.len()],
+            places: Table::new(Place::NEW, flows.len()),
             rounds: TreeLinks::new(flows.len()),
             urgent: ListLinks::new(flows.len()),
             flows,
-            groups: alloc::vec![GroupState::NEW; config.groups_max.max(1)],
-            held: alloc::vec![held; config.requests_max],
+            groups: Table::new(GroupState::NEW, config.groups_max.max(1)),
+            held: Table::new(held, config.requests_max),
             links: SortedFifoLinks::new(config.requests_max),
             dry: 0,
             drained: 0,
@@ -193,7 +195,7 @@ impl Fair {
         self.bill_wait(env.now);
         let in_device = self.in_device.max(env.device.in_flight_total());
         let flushing = self.bill_flush(env);
-        if flushing && self.model.is_serial() || self.model.is_kept(in_device) {
+        if flushing && self.model.is_serial() {
             return Decision::Rest;
         }
         let group = match self.choose_group(env) {
@@ -227,9 +229,10 @@ impl Fair {
     /// Is there room in the device for one more request of `flow`?
     #[inline]
     fn send(&self, env: &Env<'_>, flow: FlowId, in_device: u32) -> Decision {
-        let depth = match self.settings.depth {
-            0 => self.model.depth,
-            depth => depth as u32,
+        let writes = self.sends_write(env, flow);
+        let (held, depth) = match self.settings.depth {
+            0 => self.model.holds(writes, in_device),
+            depth => (in_device, depth as u32),
         };
         let own = self.flows[flow.index()].in_device;
         let room = match own {
@@ -240,11 +243,17 @@ impl Fair {
             _ if self.turn == Some(flow) => depth.max(2),
             _ => depth,
         };
-        if in_device < room || own == in_device && !self.model.is_shared(env.now) {
+        if held < room || own == in_device && !self.model.is_shared(env.now) {
             Decision::Send(flow)
         } else {
             Decision::Rest
         }
+    }
+
+    /// Is what `flow` has waited longest with a write?
+    #[inline]
+    fn sends_write(&self, env: &Env<'_>, flow: FlowId) -> bool {
+        self.flows[flow.index()].requests.oldest().is_some_and(|rq| env.requests[rq].is_write())
     }
 
     /// A flow of `group` that has a write that a task waits for, and is not ahead of its due by more than a part of a turn.
@@ -286,6 +295,9 @@ impl Elevator for Fair {
         }
         self.queued += 1;
         self.model.seen(id, env.now);
+        if !request.is_write() {
+            self.model.read_came(env.now);
+        }
         self.join_round(env, id);
         self.arrived_for(env, group, id);
     }
@@ -325,10 +337,6 @@ impl Elevator for Fair {
         self.queued == 0
     }
 
-    fn requeued(&mut self, _env: &mut Env<'_>, rq: RequestId) {
-        self.model.forget(rq);
-    }
-
     fn completed(&mut self, env: &mut Env<'_>, rq: RequestId) {
         let request = &env.requests[rq];
         let held = self.held[rq.index()];
@@ -336,7 +344,7 @@ impl Elevator for Fair {
             return self.taken_aside(env, rq);
         }
         self.in_device -= 1;
-        let cost_ns = self.model.done(rq, request, held.kind, held.step, env.now);
+        let cost_ns = self.model.done(request, held.sent, env.device, env.now);
         let flow = &mut self.flows[held.flow.index()];
         flow.in_device -= 1;
         flow.last_done_ns = env.now;

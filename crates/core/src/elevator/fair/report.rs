@@ -7,8 +7,8 @@ use crate::tunable::Unit;
 /// What [`Fair`] has found out about its device. For reports; decides nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Found {
-    /// Requests it lets the device hold while two flows want it.
-    pub(super) depth: u32,
+    /// Reads, and writes, it lets the device hold while two flows want it.
+    pub(super) depth: [u32; 2],
     /// What a stream saves when it is not interrupted, nanoseconds; 0: turns and waits do not pay.
     pub(super) saving_ns: u64,
     /// How long a stream's turn is while others wait, nanoseconds.
@@ -21,7 +21,7 @@ impl Fair {
     /// What was found out about `device` by the time `now`, nanoseconds.
     pub(super) fn findings(&self, device: &DeviceState, now: u64) -> Found {
         Found {
-            depth: self.model.depth,
+            depth: [false, true].map(|writes| self.model.depth(writes)),
             saving_ns: self.model.saving_ns(device),
             turn_ns: self.model.turn_ns(device, self.settings.turn_max_ns),
             shared: self.model.is_shared(now),
@@ -31,11 +31,17 @@ impl Fair {
     pub(super) fn report(&self, device: &DeviceState, now: u64, tell: &mut dyn FnMut(Finding)) {
         let found = self.findings(device, now);
         let mut say = |what, sectors, value, unit| tell(Finding { what, sectors, value, unit });
-        say("requests in the device while two tasks want it", 0, u64::from(found.depth), Unit::Requests);
+        let [reads, writes] = found.depth;
+        say("reads in the device while two tasks want it", 0, u64::from(reads), Unit::Requests);
+        say("writes in the device while two tasks want it", 0, u64::from(writes), Unit::Requests);
+        if self.model.write_ns() > 0 {
+            say("a write, when the drive's buffer is full", 64, self.model.write_ns(), Unit::Microseconds);
+        }
         say("a stream that goes on saves", 0, found.saving_ns, Unit::Microseconds);
         say("a stream's turn lasts", 0, found.turn_ns, Unit::Microseconds);
-        for (what, sectors, alone_ns) in self.model.alone() {
-            say(what, sectors, alone_ns, Unit::Microseconds);
+        // Of a device that serves one after the other each costs what it took.
+        for (what, sectors, cost_ns) in self.model.costs.known() {
+            say(what, sectors, cost_ns, Unit::Microseconds);
         }
     }
 }

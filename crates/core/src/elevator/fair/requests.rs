@@ -1,8 +1,9 @@
 //! Requests come, grow, go, and come back undone.
 
+use super::device::Sent;
 use super::flow::NEAR;
 use super::flow::{self, FlowId};
-use super::{Fair, LAG_REQUESTS, MERGED_MAX, Model, device};
+use super::{Fair, LAG_REQUESTS, MERGED_MAX};
 use crate::collections::Id;
 use crate::elevator::Env;
 use crate::request::RequestId;
@@ -68,7 +69,7 @@ impl Fair {
     pub(super) fn taken_aside(&mut self, env: &Env<'_>, rq: RequestId) {
         let held = self.held[rq.index()];
         self.in_device -= 1;
-        self.model.forget(rq);
+        self.model.left(&env.requests[rq]);
         let flow = &mut self.flows[held.flow.index()];
         flow.in_device -= 1;
         let group = flow.group;
@@ -83,12 +84,11 @@ impl Fair {
         let (group, cost_ns, stream) = (flow.group, flow.cost_ns, flow.is_stream());
         let rq = flow.next(&self.links, env.now)?;
         let request = &env.requests[rq];
-        let (place, step) = match self.last_sent {
+        let (streams, step) = match self.last_sent {
             Some((last, end, step)) if last == id && request.sector.abs_diff(end) < NEAR => {
-                (device::Place::Continues, step.saturating_add(1))
+                (true, step.saturating_add(1))
             }
-            _ if stream => (device::Place::Returns, 0),
-            _ => (device::Place::Jumps, 0),
+            _ => (stream, 0),
         };
         // Before it leaves the round, of whose average its start is a part.
         let round = &mut self.groups[group.index()].round;
@@ -96,12 +96,13 @@ impl Fair {
         self.take_out(env, rq);
         self.flows[id.index()].sent(request);
         let held = &mut self.held[rq.index()];
-        (held.kind, held.step, held.charged_ns) = (Model::kind(request, place), step, cost_ns);
+        let number = self.model.sent(request, env.now);
+        held.charged_ns = cost_ns;
+        held.sent = Sent { number, step, streams: streams && !request.is_write() };
         if flow::is_urgent(request) {
             self.flush.wrote(id);
         }
         self.last_sent = Some((id, request.end(), step));
-        self.model.sent(rq, self.in_device.max(env.device.in_flight_total()));
         self.in_device += 1;
         self.sent_for(env, group, cost_ns);
         Some(rq)

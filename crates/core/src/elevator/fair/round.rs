@@ -10,7 +10,7 @@
 //! Costs are an estimate when the request goes out and are put right when it is done, in either direction.
 
 use super::flow::FlowId;
-use crate::collections::{Id, Tree, TreeLinks};
+use crate::collections::{Id, Table, Tree, TreeLinks};
 use crate::context::{IoClass, IoPrio};
 
 /// Virtual time, nanoseconds of the device at the default level. One busy flow advances it by 2.5 a nanosecond at most, so that
@@ -67,7 +67,7 @@ impl Place {
             }
             factor
         };
-        (cost_ns.min(COST_MAX_NS) * FACTOR[self.weight as usize]) >> 16
+        (cost_ns.min(COST_MAX_NS) * FACTOR[self.weight as usize % FACTOR.len()]) >> 16
     }
 }
 
@@ -124,7 +124,7 @@ impl Round {
     pub(super) fn join(
         &mut self,
         links: &mut RoundLinks,
-        places: &mut [Place],
+        places: &mut Table<Place>,
         flow: FlowId,
         ioprio: IoPrio,
         lag_ns: u64,
@@ -143,7 +143,7 @@ impl Round {
     }
 
     /// `flow` wants nothing any more.
-    pub(super) fn leave(&mut self, links: &mut RoundLinks, places: &mut [Place], flow: FlowId) {
+    pub(super) fn leave(&mut self, links: &mut RoundLinks, places: &mut Table<Place>, flow: FlowId) {
         if !places[flow.index()].busy {
             return;
         }
@@ -156,7 +156,7 @@ impl Round {
         band.left_at = place.start;
     }
 
-    fn file(&mut self, links: &mut RoundLinks, places: &mut [Place], flow: FlowId) {
+    fn file(&mut self, links: &mut RoundLinks, places: &mut Table<Place>, flow: FlowId) {
         let place = &mut places[flow.index()];
         let band = &mut self.bands[place.class as usize];
         place.deadline = place.start.saturating_add(place.advance(place.quantum_ns));
@@ -167,7 +167,7 @@ impl Round {
         }
     }
 
-    fn unfile(&mut self, links: &mut RoundLinks, places: &[Place], flow: FlowId) {
+    fn unfile(&mut self, links: &mut RoundLinks, places: &Table<Place>, flow: FlowId) {
         let place = &places[flow.index()];
         let band = &mut self.bands[place.class as usize];
         let tree = if place.ahead { &mut band.ahead } else { &mut band.eligible };
@@ -178,7 +178,7 @@ impl Round {
     pub(super) fn charge(
         &mut self,
         links: &mut RoundLinks,
-        places: &mut [Place],
+        places: &mut Table<Place>,
         flow: FlowId,
         more_ns: u64,
         less_ns: u64,
@@ -203,7 +203,7 @@ impl Round {
     }
 
     /// Who is to be served: of the best class the eligible flow with the earliest deadline.
-    pub(super) fn first(&mut self, links: &mut RoundLinks, places: &mut [Place]) -> Option<FlowId> {
+    pub(super) fn first(&mut self, links: &mut RoundLinks, places: &mut Table<Place>) -> Option<FlowId> {
         let class = self.bands.iter().position(|band| !band.is_empty())?;
         for _ in 0..MOVED_AT_ONCE {
             let band = &self.bands[class];
@@ -218,8 +218,15 @@ impl Round {
         band.eligible.first().or_else(|| band.ahead.first())
     }
 
+    /// The flows of the best class, the eligible ones first.
+    pub(super) fn in_order(&self, links: &RoundLinks) -> impl Iterator<Item = FlowId> {
+        let band = self.bands.iter().find(|band| !band.is_empty());
+        let trees = band.into_iter().flat_map(|band| [&band.eligible, &band.ahead]);
+        trees.flat_map(|tree| core::iter::successors(tree.first(), |flow| tree.next(links, *flow)))
+    }
+
     /// Is `flow` of the best class there is, and ahead of the average by no more than `lag_ns`?
-    pub(super) fn is_within(&self, places: &[Place], flow: FlowId, lag_ns: u64) -> bool {
+    pub(super) fn is_within(&self, places: &Table<Place>, flow: FlowId, lag_ns: u64) -> bool {
         let place = &places[flow.index()];
         let best = self.bands.iter().position(|band| !band.is_empty());
         let start = place.start.saturating_sub(place.advance(lag_ns));
@@ -227,12 +234,12 @@ impl Round {
     }
 
     /// Is there a flow of a better class than `flow`'s?
-    pub(super) fn is_outranked(&self, places: &[Place], flow: FlowId) -> bool {
+    pub(super) fn is_outranked(&self, places: &Table<Place>, flow: FlowId) -> bool {
         self.bands[..places[flow.index()].class as usize].iter().any(|band| !band.is_empty())
     }
 
     /// Is `flow` the only one that wants to be served?
-    pub(super) fn is_alone(&self, places: &[Place], flow: FlowId) -> bool {
+    pub(super) fn is_alone(&self, places: &Table<Place>, flow: FlowId) -> bool {
         let place = &places[flow.index()];
         let busy = self.bands.iter().map(|band| band.weight).sum::<u64>();
         busy == if place.busy { place.weight } else { 0 }

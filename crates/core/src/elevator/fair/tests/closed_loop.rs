@@ -50,7 +50,7 @@ fn the_depth_is_found_within_two_seconds_and_stays() {
         let mut depths = std::vec::Vec::new();
         for _ in 0..100 {
             machine.run(SECOND / 10);
-            depths.push(machine.found().depth);
+            depths.push(machine.found().depth[0]);
         }
         let usual = depths[0];
         assert!((least..=most).contains(&usual), "{depths:?}");

@@ -2,7 +2,10 @@
 //! (nothing lost, the ledger, requeue, switch, barriers, cancel, promises to groups) is tested with all of them in `tests/`.
 
 mod closed_loop;
+mod costs;
 mod decision;
+mod depth;
 mod machine;
+mod pace;
 mod returns;
 mod round;

@@ -4,13 +4,13 @@ use std::vec::Vec;
 
 use super::super::flow::FlowId;
 use super::super::round::{Place, Round, RoundLinks};
-use crate::collections::{Id, TreeLinks};
+use crate::collections::{Id, Table, TreeLinks};
 use crate::context::IoPrio;
 
 struct Rig {
     round: Round,
     links: RoundLinks,
-    places: Vec<Place>,
+    places: Table<Place>,
 }
 
 fn flow(index: usize) -> FlowId {
@@ -19,11 +19,11 @@ fn flow(index: usize) -> FlowId {
 
 impl Rig {
     fn of(priorities: &[IoPrio]) -> Rig {
-        let places = std::vec![Place::NEW; priorities.len()];
+        let places = Table::new(Place::NEW, priorities.len());
         Rig::with(places, priorities)
     }
 
-    fn with(places: Vec<Place>, priorities: &[IoPrio]) -> Rig {
+    fn with(places: Table<Place>, priorities: &[IoPrio]) -> Rig {
         let mut rig = Rig { round: Round::NEW, links: TreeLinks::new(places.len()), places };
         for (index, ioprio) in priorities.iter().enumerate() {
             rig.join(index, *ioprio);
@@ -87,7 +87,7 @@ fn classes_are_strict() {
 /// it has no more than its due, 6 of 102 ms, and one that has begun by then.
 #[test]
 fn a_flow_of_single_requests_goes_between_long_turns() {
-    let mut places = std::vec![Place::NEW; 17];
+    let mut places = Table::new(Place::NEW, 17);
     for (at, place) in places.iter_mut().enumerate() {
         place.quantum_ns = if at == 0 { 6_000_000 } else { 60_000_000 };
     }

@@ -1,0 +1,84 @@
+//! What a request costs a device without seeks, by direction and size: the part of its time that explains how long rows of
+//! requests took.
+//!
+//! Such a device serves many at a time, acknowledges writes before it is done with them, or lets a request go first and waits
+//! afterwards. The time from one completion to the next then says little of the request that ends it: a read waits for a die that
+//! somebody's writes keep busy, a small request behind a large one. But a row of requests takes about as long as they cost together. So
+//! for each row the difference between what it took and what its requests were thought to cost is shared out among the kinds, each
+//! by the square of its part (normalised least mean squares; Widrow and Hoff 1960, Nagumo and Noda 1967): who had nothing to do with it
+//! is hardly touched, and what cannot be told apart keeps its proportion.
+
+use super::device::SIZES;
+
+/// Requests in a row.
+const ROW: u32 = 32;
+/// What is corrected at once: one part in so many of the difference, and no cost by more than to its half or double.
+const STEP: i64 = 4;
+/// The longest time that counts, nanoseconds (18 s; 32 of them fit into 2^40).
+const COST_MAX_NS: u64 = 1 << 34;
+/// Squares are of parts in 2^-10 of a row.
+const PART_SHIFT: u32 = 10;
+
+/// What requests cost, and the row that is being looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Costs {
+    /// Nanoseconds, reads and writes by size; 0: not known.
+    cost_ns: [[u64; SIZES]; 2],
+    row: [[u32; SIZES]; 2],
+    requests: u32,
+    took_ns: u64,
+}
+
+impl Costs {
+    pub(super) const NEW: Costs =
+        Costs { cost_ns: [[0; SIZES]; 2], row: [[0; SIZES]; 2], requests: 0, took_ns: 0 };
+
+    /// A request is done, `took_ns` after the one before. Answers with what it costs.
+    #[inline]
+    pub(super) fn done(&mut self, writes: bool, size: usize, took_ns: u64) -> u64 {
+        let (lane, size) = (usize::from(writes), size % SIZES);
+        let took_ns = took_ns.clamp(1, COST_MAX_NS);
+        let cost_ns = &mut self.cost_ns[lane][size];
+        if *cost_ns == 0 {
+            *cost_ns = took_ns;
+        }
+        let cost_ns = *cost_ns;
+        self.row[lane][size] += 1;
+        self.requests += 1;
+        self.took_ns += took_ns;
+        if self.requests >= ROW {
+            self.correct();
+        }
+        cost_ns
+    }
+
+    /// What is known: what the requests are, their sectors, nanoseconds.
+    pub(super) fn known(&self) -> impl Iterator<Item = (&'static str, u32, u64)> + '_ {
+        let lanes = ["a read costs", "a write costs"].into_iter().zip(&self.cost_ns);
+        lanes
+            .flat_map(|(what, costs)| costs.iter().enumerate().map(move |(size, ns)| (what, 1 << size, *ns)))
+            .filter(|(_, _, ns)| *ns > 0)
+    }
+
+    fn correct(&mut self) {
+        let row = core::mem::take(&mut self.row);
+        let took_ns = core::mem::take(&mut self.took_ns);
+        self.requests = 0;
+        let kinds = || self.cost_ns.as_flattened().iter().zip(row.as_flattened());
+        let thought_ns = kinds().map(|(cost_ns, count)| cost_ns * u64::from(*count)).sum::<u64>().max(1);
+        let part = |cost_ns: u64, count: u32| ((cost_ns * u64::from(count)) << PART_SHIFT) / thought_ns;
+        let squares = kinds().map(|(cost_ns, count)| part(*cost_ns, *count).pow(2)).sum::<u64>().max(1);
+        // By how much of itself a kind that was the whole row would change, in 2^-10.
+        let wrong = ((took_ns as i64 - thought_ns as i64) << PART_SHIFT) / thought_ns as i64 / STEP;
+        let wrong = wrong.clamp(-1 << 12, 1 << 12);
+        for (cost_ns, count) in self.cost_ns.as_flattened_mut().iter_mut().zip(row.as_flattened()) {
+            if *count == 0 {
+                continue;
+            }
+            let part = ((*cost_ns * u64::from(*count)) << PART_SHIFT) / thought_ns;
+            let change = (wrong * part as i64 * (1 << PART_SHIFT) / squares as i64).clamp(-512, 1024);
+            let moved = *cost_ns as i64 + ((*cost_ns as i64 * change) >> PART_SHIFT);
+            *cost_ns = (moved.max(1) as u64).min(COST_MAX_NS);
+        }
+    }
+}
