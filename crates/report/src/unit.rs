@@ -10,6 +10,16 @@ pub(crate) fn time(ns: f64) -> String {
     }
 }
 
+/// A share.
+pub(crate) fn percent(value: f64) -> String {
+    format!("{} %", short(value))
+}
+
+/// Seconds.
+pub(crate) fn seconds(value: f64) -> String {
+    format!("{} s", short(value))
+}
+
 /// Bytes per second.
 pub(crate) fn bandwidth(bytes_per_s: f64) -> String {
     match bytes_per_s {
