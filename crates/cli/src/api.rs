@@ -56,7 +56,13 @@ impl Compared {
                     + &answer::text(scenario, &answers, &goal, Style::Plain);
                 let json = json::comparison(scenario, &compared.all(), &goal, &answers);
                 let csv = csv::csv(scenario, &compared.all());
-                Ok(Compared::new([table, json, csv], scenario.clone(), compared, Some((goal, answers)), words))
+                Ok(Compared::new(
+                    [table, json, csv],
+                    scenario.clone(),
+                    compared,
+                    Some((goal, answers)),
+                    words,
+                ))
             }
             Some(Command::Run(arguments)) => {
                 let scenario =
@@ -65,7 +71,13 @@ impl Compared {
                 let table = report::report(&scenario, &runs, Style::Plain);
                 let json = json::fio(&scenario.cases[0], &runs[0][0]);
                 let csv = csv::csv(&scenario, &flat(&runs));
-                Ok(Compared::new([table, json, csv], scenario, plan::Compared::of_one_seed(runs), None, words))
+                Ok(Compared::new(
+                    [table, json, csv],
+                    scenario,
+                    plan::Compared::of_one_seed(runs),
+                    None,
+                    words,
+                ))
             }
             Some(Command::Replay(arguments)) => {
                 let (scenario, trace, format) = replay::scenario(arguments, replay::load)?;

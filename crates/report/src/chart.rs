@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::Path;
 
 use crate::canvas::{
-    Anchor, Area, Bitmap, Canvas, Colour, DUE, Font, Place, Series, Stroke, Svg, shortened, text_width, wrapped,
+    Anchor, Area, Bitmap, Canvas, Colour, DUE, Font, Place, Series, Stroke, Svg, shortened, text_width,
+    wrapped,
 };
 use crate::ticks;
 
@@ -17,11 +18,18 @@ const MARGIN: f64 = 12.0;
 pub(crate) const TEXT: f64 = 13.0;
 pub(crate) const SMALL: f64 = 12.0;
 const LINE: f64 = 18.0;
+/// Height of each further line of a panel's title.
+const TITLE_LINE: f64 = 14.0;
 /// Below a plot: the marks' labels and the axis' name.
 const MARKS: f64 = 20.0;
 /// Width that a legend entry's stroke and gaps take beside its text.
 const KEY_STROKE: f64 = 26.0;
 const KEY_GAP: f64 = 16.0;
+
+/// Right of a title the page has a button.
+pub(crate) const BUTTON: f64 = 30.0;
+/// Bold letters are so much wider than the others.
+pub(crate) const WIDER: f64 = 1.12;
 
 pub(crate) const PLAIN: Font = Font { size: TEXT, bold: false };
 pub(crate) const BOLD: Font = Font { size: TEXT, bold: true };
@@ -149,7 +157,8 @@ impl Chart {
             true => self.y.along(value, y, (panels[0].area.height, 0.0)),
             false => self.x.along(value, x, (0.0, panels[0].area.width)),
         };
-        let places: Vec<String> = self.stops.places.iter().map(|(value, _)| format!("{:.1}", place(*value))).collect();
+        let places: Vec<String> =
+            self.stops.places.iter().map(|(value, _)| format!("{:.1}", place(*value))).collect();
         let labels: Vec<&str> = self.stops.places.iter().map(|(_, label)| label.as_str()).collect();
         let areas: Vec<String> = panels
             .iter()
@@ -180,9 +189,27 @@ impl Chart {
 
     fn draw(&self, canvas: &mut impl Canvas) {
         let width = WIDTH - 2.0 * MARGIN;
-        canvas.text((MARGIN, LINE * 0.8), Anchor::Start, BOLD, Colour::Ink, &shortened(&self.head[0], TEXT * 1.06, width));
-        canvas.text((MARGIN, LINE * 1.8), Anchor::Start, FINE, Colour::Soft, &shortened(&self.head[1], SMALL, width));
-        canvas.text((MARGIN, LINE * 3.0), Anchor::Start, FINE, Colour::Soft, &format!("\u{2191} {}", self.y.label));
+        canvas.text(
+            (MARGIN, LINE * 0.8),
+            Anchor::Start,
+            BOLD,
+            Colour::Ink,
+            &shortened(&self.head[0], TEXT * WIDER, width - BUTTON),
+        );
+        canvas.text(
+            (MARGIN, LINE * 1.8),
+            Anchor::Start,
+            FINE,
+            Colour::Soft,
+            &shortened(&self.head[1], SMALL, width - BUTTON),
+        );
+        canvas.text(
+            (MARGIN, LINE * 3.0),
+            Anchor::Start,
+            FINE,
+            Colour::Soft,
+            &format!("\u{2191} {}", self.y.label),
+        );
         let (x, y) = (self.x_range(), self.y_range());
         let panels = self.arranged();
         for panel in &panels {
@@ -192,7 +219,13 @@ impl Chart {
             }
         }
         let bottom = panels.iter().map(|panel| panel.area.bottom()).fold(0.0, f64::max) + MARKS;
-        canvas.text((WIDTH - MARGIN, bottom + LINE * 0.4), Anchor::End, FINE, Colour::Soft, &format!("{} \u{2192}", self.x.label));
+        canvas.text(
+            (WIDTH - MARGIN, bottom + LINE * 0.4),
+            Anchor::End,
+            FINE,
+            Colour::Soft,
+            &format!("{} \u{2192}", self.x.label),
+        );
         self.draw_keys(canvas, bottom + LINE);
     }
 
@@ -205,7 +238,13 @@ impl Chart {
             if panel.bottom {
                 let text = self.x.text(mark);
                 let half = text_width(&text, SMALL) / 2.0;
-                canvas.text((at.min(WIDTH - MARGIN / 2.0 - half), bottom + MARKS / 2.0), Anchor::Middle, FINE, Colour::Ink, &text);
+                canvas.text(
+                    (at.min(WIDTH - MARGIN / 2.0 - half), bottom + MARKS / 2.0),
+                    Anchor::Middle,
+                    FINE,
+                    Colour::Ink,
+                    &text,
+                );
             }
         }
         for mark in self.y.marks(y, if self.panels { 3.0 } else { 6.0 }) {
@@ -217,9 +256,12 @@ impl Chart {
         }
         canvas.path(&[(left, top), (left, bottom), (right, bottom)], Stroke::Solid(1.0), Colour::Soft);
         if let Some(line) = panel.title {
-            let label = shortened(&line.label, SMALL * 1.06, panel.area.width);
-            let place = (left, top - LINE * 0.45);
-            canvas.text(place, Anchor::Start, Font { size: SMALL, bold: true }, Colour::of_column(line.colour), &label);
+            let title = panel_title(line, panel.area.width);
+            let font = Font { size: SMALL, bold: true };
+            for (row, words) in title.iter().rev().enumerate() {
+                let place = (left, top - LINE * 0.45 - row as f64 * TITLE_LINE);
+                canvas.text(place, Anchor::Start, font, Colour::of_column(line.colour), words);
+            }
         }
     }
 
@@ -234,9 +276,13 @@ impl Chart {
             places: line.at.iter().map(|place| place.map(at)).collect(),
         });
         if line.band.len() == line.points.len() && points.len() > 1 {
-            let edge = |of: fn(&(f64, f64)) -> f64| line.points.iter().zip(&line.band).map(move |((px, _), band)| (*px, of(band)));
-            let outline: Vec<Place> =
-                edge(|band| band.1).chain(edge(|band| band.0).collect::<Vec<_>>().into_iter().rev()).map(at).collect();
+            let edge = |of: fn(&(f64, f64)) -> f64| {
+                line.points.iter().zip(&line.band).map(move |((px, _), band)| (*px, of(band)))
+            };
+            let outline: Vec<Place> = edge(|band| band.1)
+                .chain(edge(|band| band.0).collect::<Vec<_>>().into_iter().rev())
+                .map(at)
+                .collect();
             canvas.fill(&outline, colour, true);
         }
         let stroke = if line.dashed { Stroke::Dashed(1.5) } else { Stroke::Solid(2.0) };
@@ -261,20 +307,37 @@ impl Chart {
         let width = WIDTH - left - MARGIN - 6.0;
         if !self.panels {
             let area = Area { left, top, width, height: PLOT_HEIGHT };
-            return vec![Panel { area, title: None, lines: self.lines.iter().collect(), left: true, bottom: true }];
+            return vec![Panel {
+                area,
+                title: None,
+                lines: self.lines.iter().collect(),
+                left: true,
+                bottom: true,
+            }];
         }
         let own: Vec<&Line> = self.lines.iter().filter(|line| !line.dashed).collect();
         let width = (width - KEY_GAP) / 2.0;
+        let titles = own.iter().map(|line| panel_title(line, width).len()).max().unwrap_or(1);
+        let title = LINE * 1.1 + (titles.max(1) - 1) as f64 * TITLE_LINE;
         let panel = |(at, line): (usize, &&'_ Line)| {
             let (row, column) = ((at / 2) as f64, (at % 2) as f64);
             let area = Area {
                 left: left + column * (width + KEY_GAP),
-                top: top + LINE * 0.6 + row * (PANEL_HEIGHT + LINE * 1.5),
+                top: top + title - LINE * 0.5 + row * (PANEL_HEIGHT + title + LINE * 0.4),
                 width,
                 height: PANEL_HEIGHT,
             };
-            let beside = self.lines.iter().filter(|other| other.dashed && (other.colour == DUE || other.colour == line.colour));
-            Panel { area, title: None, lines: beside.collect(), left: at % 2 == 0, bottom: at + 2 >= own.len() }
+            let beside = self
+                .lines
+                .iter()
+                .filter(|other| other.dashed && (other.colour == DUE || other.colour == line.colour));
+            Panel {
+                area,
+                title: None,
+                lines: beside.collect(),
+                left: at % 2 == 0,
+                bottom: at + 2 >= own.len(),
+            }
         };
         let mut panels: Vec<Panel<'_>> = own.iter().enumerate().map(panel).collect();
         for (panel, line) in panels.iter_mut().zip(&own) {
@@ -289,9 +352,14 @@ impl Chart {
     }
 
     fn y_range(&self) -> Range {
-        let values = self.lines.iter().flat_map(|l| l.points.iter().map(|(_, y)| *y).chain(l.band.iter().flat_map(|b| [b.0, b.1])));
+        let values = self
+            .lines
+            .iter()
+            .flat_map(|l| l.points.iter().map(|(_, y)| *y).chain(l.band.iter().flat_map(|b| [b.0, b.1])));
         let (low, high) = self.y_includes;
-        let values = values.map(|y| self.y.place(y)).chain([low, high].into_iter().filter(|v| !v.is_nan()).map(|v| self.y.place(v)));
+        let values = values
+            .map(|y| self.y.place(y))
+            .chain([low, high].into_iter().filter(|v| !v.is_nan()).map(|v| self.y.place(v)));
         let (low, high) = widened(values);
         (low, high + (high - low) * 0.03)
     }
@@ -380,7 +448,8 @@ fn linear(value: f64, (low, high): Range, (from, to): Range) -> f64 {
 
 /// A range around the values that has an extent even when they are all the same, or none.
 fn widened(values: impl Iterator<Item = f64>) -> Range {
-    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    let (low, high) =
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
     match (low.is_finite(), low < high) {
         (false, _) => (0.0, 1.0),
         (true, true) => (low, high),
@@ -412,6 +481,16 @@ fn distance((x, y): Place, (ax, ay): Place, (bx, by): Place) -> f64 {
     let (dx, dy) = (bx - ax, by - ay);
     let length = dx.hypot(dy);
     if length == 0.0 { (x - ax).hypot(y - ay) } else { (dy * (x - ax) - dx * (y - ay)).abs() / length }
+}
+
+/// A panel's title, in two lines if it is long.
+fn panel_title(line: &Line, width: f64) -> Vec<String> {
+    let mut lines = wrapped(&line.label, SMALL * WIDER, width);
+    if lines.len() > 2 {
+        let rest = lines.split_off(1).join(" ");
+        lines.push(rest);
+    }
+    lines.iter().map(|words| shortened(words, SMALL * WIDER, width)).collect()
 }
 
 /// A text in the lines that a label column of so many pixels has room for.

@@ -13,8 +13,6 @@ use crate::report::{Column, Report, job_names};
 use crate::windows::windows;
 use crate::{groups, shares, unit};
 
-const KIB: f64 = 1024.0;
-const MIB: f64 = 1024.0 * KIB;
 /// Percentiles at which a distribution's values can be asked for.
 const PERCENTILES: [f64; 7] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
 
@@ -89,11 +87,13 @@ pub fn figures(report: &Report<'_>) -> Vec<Figure> {
 pub(crate) fn shown_jobs(columns: &[Column<'_>]) -> Vec<String> {
     let mut names = job_names(columns);
     if names.len() > JOBS_MAX {
-        let moved = |name: &String| columns.iter().flat_map(|column| column.job(name)).map(|job| job.bytes()).max();
+        let moved =
+            |name: &String| columns.iter().flat_map(|column| column.job(name)).map(|job| job.bytes()).max();
         let mut order: Vec<usize> = (0..names.len()).collect();
         order.sort_by_key(|at| std::cmp::Reverse(moved(&names[*at])));
         let kept = &order[..JOBS_MAX];
-        names = names.into_iter().enumerate().filter(|(at, _)| kept.contains(at)).map(|(_, name)| name).collect();
+        names =
+            names.into_iter().enumerate().filter(|(at, _)| kept.contains(at)).map(|(_, name)| name).collect();
     }
     names
 }
@@ -104,8 +104,11 @@ fn latency(case: usize, label: &str, job: &str, columns: &[Column<'_>]) -> Optio
         column.job(job).iter().for_each(|result| all.merge(&result.clat()));
         all
     };
-    let latencies: Vec<(&Column<'_>, Latency)> =
-        columns.iter().map(|column| (column, merged(column))).filter(|(_, latency)| latency.count() > 0).collect();
+    let latencies: Vec<(&Column<'_>, Latency)> = columns
+        .iter()
+        .map(|column| (column, merged(column)))
+        .filter(|(_, latency)| latency.count() > 0)
+        .collect();
     let most = latencies.iter().map(|(_, latency)| latency.count()).max()?;
     let mut stops: Vec<(f64, String)> = PERCENTILES
         .into_iter()
@@ -114,14 +117,25 @@ fn latency(case: usize, label: &str, job: &str, columns: &[Column<'_>]) -> Optio
         .collect();
     stops.push(((most as f64).log10(), "longest".to_owned()));
     let line = |(column, latency): &(&Column<'_>, Latency)| {
-        let told = |percent: &f64| (behind(latency.count(), *percent) > 0).then(|| {
-            let ns = latency.percentile_ns(*percent).min(latency.max_ns());
-            let text = format!("{} ({} slower)", unit::time(ns as f64), unit::count(behind(latency.count(), *percent)));
-            (text, (ns as f64, nines_of(*percent)))
-        });
-        let longest = (unit::time(latency.max_ns() as f64), (latency.max_ns() as f64, (latency.count() as f64).log10()));
-        let asked = PERCENTILES.iter().filter(|percent| behind(most, **percent) > 0).map(told).chain([Some(longest)]);
-        let (values, at) = asked.map(|value| value.map_or((String::new(), None), |(text, at)| (text, Some(at)))).unzip();
+        let told = |percent: &f64| {
+            (behind(latency.count(), *percent) > 0).then(|| {
+                let ns = latency.percentile_ns(*percent).min(latency.max_ns());
+                let text = format!(
+                    "{} ({} slower)",
+                    unit::time(ns as f64),
+                    unit::count(behind(latency.count(), *percent))
+                );
+                (text, (ns as f64, nines_of(*percent)))
+            })
+        };
+        let longest = (
+            unit::time(latency.max_ns() as f64),
+            (latency.max_ns() as f64, (latency.count() as f64).log10()),
+        );
+        let asked =
+            PERCENTILES.iter().filter(|percent| behind(most, **percent) > 0).map(told).chain([Some(longest)]);
+        let (values, at) =
+            asked.map(|value| value.map_or((String::new(), None), |(text, at)| (text, Some(at)))).unzip();
         Line {
             label: format!("{} ({})", column.label, unit::count(latency.count())),
             points: tail(latency),
@@ -178,10 +192,11 @@ fn nines(value: f64) -> String {
 }
 
 fn bandwidth(case: usize, label: &str, job: &str, columns: &[Column<'_>]) -> Option<Figure> {
-    let curves: Vec<(&Column<'_>, Curve)> = columns.iter().map(|column| (column, rate(&column.job(job)))).collect();
-    let fastest = curves.iter().flat_map(|(_, curve)| &curve.points).map(|(_, rate)| *rate).fold(0.0, f64::max);
-    let (unit, axis): (f64, &str) =
-        if fastest >= 4.0 * MIB { (MIB, "bandwidth, MiB/s") } else { (KIB, "bandwidth, KiB/s") };
+    let curves: Vec<(&Column<'_>, Curve)> =
+        columns.iter().map(|column| (column, rate(&column.job(job)))).collect();
+    let fastest =
+        curves.iter().flat_map(|(_, curve)| &curve.points).map(|(_, rate)| *rate).fold(0.0, f64::max);
+    let (unit, name) = unit::of_bandwidth(fastest);
     let (lines, stops) = lines_over_time(curves, unit, unit::bandwidth);
     if lines.is_empty() || fastest == 0.0 {
         return None;
@@ -194,8 +209,12 @@ fn bandwidth(case: usize, label: &str, job: &str, columns: &[Column<'_>]) -> Opt
         case,
         chart: Chart {
             head: Default::default(),
-            x: Axis { label: "time since the job's start".into(), scale: Scale::Linear, write: unit::seconds },
-            y: Axis { label: axis.into(), scale: Scale::Linear, write: unit::short },
+            x: Axis {
+                label: "time since the job's start".into(),
+                scale: Scale::Linear,
+                write: unit::seconds,
+            },
+            y: Axis { label: format!("bandwidth, {name}"), scale: Scale::Linear, write: unit::short },
             y_includes: (0.0, 0.0),
             panels: lines.len() > 1,
             lines,
@@ -217,14 +236,17 @@ pub(crate) fn lines_over_time(
     unit: f64,
     write: fn(f64) -> String,
 ) -> (Vec<Line>, Stops) {
-    let curves: Vec<(&Column<'_>, Curve)> = curves.into_iter().filter(|(_, curve)| curve.points.len() > 1).collect();
+    let curves: Vec<(&Column<'_>, Curve)> =
+        curves.into_iter().filter(|(_, curve)| curve.points.len() > 1).collect();
     let longest = curves.iter().max_by_key(|(_, curve)| curve.points.len());
-    let xs: Vec<f64> = longest.map(|(_, curve)| curve.points.iter().map(|(x, _)| *x).collect()).unwrap_or_default();
+    let xs: Vec<f64> =
+        longest.map(|(_, curve)| curve.points.iter().map(|(x, _)| *x).collect()).unwrap_or_default();
     let line = |(column, curve): &(&Column<'_>, Curve)| {
         let told = |x: &f64| {
             let at = curve.points.iter().position(|(other, _)| (other - x).abs() < 1e-9)?;
             let ((x, value), (low, high)) = (curve.points[at], curve.band[at]);
-            let around = if high > low { format!(" ({} to {})", write(low), write(high)) } else { String::new() };
+            let around =
+                if high > low { format!(" ({} to {})", write(low), write(high)) } else { String::new() };
             Some((write(value) + &around, (x, value / unit)))
         };
         let (values, at) =
@@ -261,7 +283,8 @@ fn rate(jobs: &[JobResult]) -> Curve {
     let mut curve = Curve::default();
     for window in windows(full) {
         let of_seed = |bytes: &Vec<u64>| {
-            window.value(|at| Some(bytes[at.clone()].iter().sum::<u64>() as f64 / (at.len() as f64 * sample_s)))
+            window
+                .value(|at| Some(bytes[at.clone()].iter().sum::<u64>() as f64 / (at.len() as f64 * sample_s)))
         };
         let values: Vec<(f64, (f64, f64))> = by_seed.iter().filter_map(of_seed).collect();
         let mean = values.iter().map(|(value, _)| value).sum::<f64>() / values.len().max(1) as f64;

@@ -36,7 +36,9 @@ impl Estimate {
     /// A percentile by seed. Of one seed the interval is that of the order statistics, as if requests were independent of each other
     /// (David and Nagaraja, Order Statistics, 7.1); they are not quite, so it is no narrower than what counts as alike.
     pub(crate) fn percentile(latencies: &[&Latency], percent: f64) -> Option<Estimate> {
-        let at = |latency: &Latency, percent: f64| latency.percentile_ns(percent.clamp(0.0, 100.0)).min(latency.max_ns()) as f64;
+        let at = |latency: &Latency, percent: f64| {
+            latency.percentile_ns(percent.clamp(0.0, 100.0)).min(latency.max_ns()) as f64
+        };
         let filled = || latencies.iter().filter(|latency| latency.count() > 0);
         let estimate = Estimate::of_seeds(filled().map(|latency| at(latency, percent)))?;
         let Some(latency) = filled().next().filter(|_| !estimate.seeds) else { return Some(estimate) };
@@ -56,8 +58,12 @@ impl Estimate {
 
 /// Which of the figures are best: the best one, and those that cannot be told from it. None is if they are all alike.
 pub(crate) fn best(estimates: &[Option<Estimate>], higher: bool) -> Vec<bool> {
-    let order = |a: &Estimate, b: &Estimate| if higher { a.value.total_cmp(&b.value) } else { b.value.total_cmp(&a.value) };
-    let Some(best) = estimates.iter().flatten().copied().max_by(order) else { return vec![false; estimates.len()] };
+    let order = |a: &Estimate, b: &Estimate| {
+        if higher { a.value.total_cmp(&b.value) } else { b.value.total_cmp(&a.value) }
+    };
+    let Some(best) = estimates.iter().flatten().copied().max_by(order) else {
+        return vec![false; estimates.len()];
+    };
     let apart = |estimate: &Option<Estimate>| estimate.is_some_and(|e| e.is_apart_from(&best));
     let differs = estimates.iter().any(apart);
     estimates.iter().map(|estimate| differs && estimate.is_some() && !apart(estimate)).collect()
@@ -78,7 +84,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_told_from_the_best_is_marked_with_it() {
-        let estimates = [seeds(&[10.0, 11.0, 12.0]), seeds(&[11.0, 12.0, 13.0]), seeds(&[100.0, 101.0, 102.0]), None];
+        let estimates =
+            [seeds(&[10.0, 11.0, 12.0]), seeds(&[11.0, 12.0, 13.0]), seeds(&[100.0, 101.0, 102.0]), None];
         assert_eq!(best(&estimates, false), [true, true, false, false]);
         assert_eq!(best(&estimates, true), [false, false, true, false]);
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use fairlift_sim::group::{GroupClass, GroupOverTime, GroupResult};
+use fairlift_sim::result::RunResult;
 
 use crate::canvas::DUE;
 use crate::chart::{Axis, Chart, Line, Scale, united};
@@ -16,6 +17,15 @@ pub(crate) fn shares(case: usize, label: &str, columns: &[Column<'_>]) -> Vec<Fi
     let histories: Vec<Vec<Stretch<'_>>> =
         columns.iter().map(|column| history(&column.first().groups, column.first().duration_ns)).collect();
     shown(columns).into_iter().filter_map(|group| share(case, label, group, columns, &histories)).collect()
+}
+
+/// The part of the device's working time that was due to a group over the whole run, 0 to 1; `None`: nothing was recorded.
+pub(crate) fn due(run: &RunResult, group: usize) -> Option<f64> {
+    let history = history(&run.groups, run.duration_ns);
+    let worked = |stretch: &Stretch<'_>| stretch.whole.device_ns[0] as f64;
+    let all: f64 = history.iter().map(worked).sum();
+    let due: f64 = history.iter().map(|stretch| worked(stretch) * stretch.whole.due(group)).sum();
+    (all > 0.0).then(|| due / all)
 }
 
 /// The groups that are shown, by their places.
@@ -69,7 +79,8 @@ fn share(
     for line in &mut due {
         let value = |x: f64| line.points.iter().find(|(at, _)| (at - x).abs() < 1e-9).copied();
         line.at = stops.places.iter().map(|(x, _)| value(*x)).collect();
-        line.values = line.at.iter().map(|at| at.map_or_else(String::new, |(_, due)| unit::percent(due))).collect();
+        line.values =
+            line.at.iter().map(|at| at.map_or_else(String::new, |(_, due)| unit::percent(due))).collect();
     }
     lines.extend(due);
     Some(Figure {
@@ -80,7 +91,11 @@ fn share(
         case,
         chart: Chart {
             head: Default::default(),
-            x: Axis { label: "time since the run's start".into(), scale: Scale::Linear, write: unit::seconds },
+            x: Axis {
+                label: "time since the run's start".into(),
+                scale: Scale::Linear,
+                write: unit::seconds,
+            },
             y: Axis { label: "share of device time".into(), scale: Scale::Linear, write: unit::percent },
             y_includes: (0.0, 100.0),
             lines,
@@ -114,7 +129,8 @@ impl Stretch<'_> {
     /// The lowest and the highest share that a group had within it, percent.
     fn band(&self, group: usize) -> (f64, f64) {
         let had = 100.0 * self.whole.had(group);
-        let parts = self.parts.iter().filter(|part| part.device_ns[0] > 0).map(|part| 100.0 * part.had(group));
+        let parts =
+            self.parts.iter().filter(|part| part.device_ns[0] > 0).map(|part| 100.0 * part.had(group));
         parts.fold((had, had), |(low, high), share| (low.min(share), high.max(share)))
     }
 }
@@ -141,7 +157,10 @@ fn history(groups: &[GroupResult], duration_ns: u64) -> Vec<Stretch<'_>> {
     let interval = |at: Range<usize>| Interval::new(groups, &over_time, at);
     windows(count)
         .into_iter()
-        .map(|window| Stretch { whole: interval(window.whole), parts: window.parts.into_iter().map(interval).collect() })
+        .map(|window| Stretch {
+            whole: interval(window.whole),
+            parts: window.parts.into_iter().map(interval).collect(),
+        })
         .collect()
 }
 
@@ -263,7 +282,8 @@ mod tests {
     #[test]
     fn a_group_had_what_those_below_it_had() {
         let groups = groups();
-        let had: Vec<f64> = history(&groups, 2_000_000_000).iter().map(|stretch| stretch.whole.had(1)).collect();
+        let had: Vec<f64> =
+            history(&groups, 2_000_000_000).iter().map(|stretch| stretch.whole.had(1)).collect();
         assert_eq!(had, [0.6, 1.0]);
     }
 

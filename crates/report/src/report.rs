@@ -55,7 +55,8 @@ pub(crate) struct Column<'a> {
 impl<'a> Report<'a> {
     /// The schedulers of a case, those that are alike together.
     pub(crate) fn columns(&self, case: usize) -> Vec<Column<'a>> {
-        let chosen = self.answers.iter().find(|told| told.case == case && told.matters).map(|told| told.chosen);
+        let chosen =
+            self.answers.iter().find(|told| told.case == case && told.matters).map(|told| told.chosen);
         let mut columns: Vec<(String, Column<'a>)> = Vec::new();
         for (at, runs) in self.runs[case].iter().enumerate() {
             let Some(first) = runs.first() else { continue };
@@ -68,7 +69,10 @@ impl<'a> Report<'a> {
                 }
                 None => {
                     let label = first.scheduler.clone();
-                    columns.push((printed, Column { at, label, runs: runs.clone(), chosen: chosen == Some(at) }));
+                    columns.push((
+                        printed,
+                        Column { at, label, runs: runs.clone(), chosen: chosen == Some(at) },
+                    ));
                 }
             }
         }
@@ -78,6 +82,15 @@ impl<'a> Report<'a> {
     /// Name of a case; empty if there is only one.
     pub(crate) fn case_name(&self, case: usize) -> &'a str {
         self.scenario.cases.get(case).map_or("", |case| case.name.as_str())
+    }
+
+    /// A case in words: `sequential readers: 4`, `case nvme`; empty if there is only one.
+    pub(crate) fn case_words(&self, case: usize) -> String {
+        match (self.case_name(case), self.scenario.case_variable.as_str()) {
+            ("", _) => String::new(),
+            (name, "") => format!("case {name}"),
+            (name, variable) => format!("{variable}: {name}"),
+        }
     }
 
     /// A case's device.
@@ -164,7 +177,12 @@ pub(crate) fn job_names(columns: &[Column<'_>]) -> Vec<String> {
 fn printed(run: &RunResult) -> String {
     let mut text = String::new();
     for job in run.jobs() {
-        text += &format!("{} {} {:.1}", job.name, unit::bandwidth(job.bandwidth()), 100.0 * run.device_share(&job));
+        text += &format!(
+            "{} {} {:.1}",
+            job.name,
+            unit::bandwidth(job.bandwidth()),
+            100.0 * run.device_share(&job)
+        );
         for latency in job.transfers.iter().map(|transfer| &transfer.clat).chain([&job.sync]) {
             text += &latencies(latency);
         }

@@ -49,19 +49,32 @@ impl Scatter {
     }
 
     fn draw(&self, svg: &mut Svg, title: &str) {
-        let area = Area { left: LEFT, top: TOP, width: SIZE.0 - LEFT - MARGIN, height: SIZE.1 - TOP - BOTTOM };
+        let area =
+            Area { left: LEFT, top: TOP, width: SIZE.0 - LEFT - MARGIN, height: SIZE.1 - TOP - BOTTOM };
         let x = Scale::of(self.dots.iter().map(|dot| dot.x), area.left, area.right());
         let y = Scale::of(self.dots.iter().map(|dot| dot.y), area.bottom(), area.top);
         svg.text((MARGIN, 14.0), Anchor::Start, BOLD, Colour::Ink, title);
         svg.text((MARGIN, 34.0), Anchor::Start, FINE, Colour::Soft, &format!("\u{2191} {}", self.y));
-        svg.text((SIZE.0 - MARGIN, SIZE.1 - 12.0), Anchor::End, FINE, Colour::Soft, &format!("{} \u{2192}", self.x));
+        svg.text(
+            (SIZE.0 - MARGIN, SIZE.1 - 12.0),
+            Anchor::End,
+            FINE,
+            Colour::Soft,
+            &format!("{} \u{2192}", self.x),
+        );
         for (place, text) in x.marks() {
             svg.line((place, area.top), (place, area.bottom()), Colour::Rule);
             svg.text((place, area.bottom() + SMALL), Anchor::Middle, FINE, Colour::Ink, &text);
         }
         for (place, text) in y.marks() {
             svg.line((area.left, place), (area.right(), place), Colour::Rule);
-            svg.text((area.left - 6.0, place), Anchor::End, Font { size: SMALL, bold: false }, Colour::Ink, &text);
+            svg.text(
+                (area.left - 6.0, place),
+                Anchor::End,
+                Font { size: SMALL, bold: false },
+                Colour::Ink,
+                &text,
+            );
         }
         let place = |dot: &Dot| (x.place(dot.x), y.place(dot.y));
         let mut joined: Vec<Place> = self.dots.iter().filter(|dot| dot.front).map(place).collect();
@@ -72,7 +85,14 @@ impl Scatter {
         let (behind, before): (Vec<&Dot>, Vec<_>) = self.dots.iter().partition(|dot| !dot.front);
         for dot in behind.into_iter().chain(before) {
             let (colour, radius) = if dot.front { (FRONT, FRONT_DOT) } else { (REST, DOT) };
-            let told = format!("{}: {} {}, {} {}", dot.label, self.x, unit::short(dot.x), self.y, unit::short(dot.y));
+            let told = format!(
+                "{}: {} {}, {} {}",
+                dot.label,
+                self.x,
+                unit::short(dot.x),
+                self.y,
+                unit::short(dot.y)
+            );
             svg.begin_titled(&told);
             svg.dot(place(dot), radius, colour);
             svg.end();

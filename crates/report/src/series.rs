@@ -22,7 +22,12 @@ pub(crate) fn figures(report: &Report<'_>) -> Vec<Figure> {
         return Vec::new();
     }
     let names = job_names(&report.columns(numbers[0].0));
-    names.iter().take(crate::curves::JOBS_MAX).flat_map(|job| [latency(report, &numbers, job), bandwidth(report, &numbers, job)]).flatten().collect()
+    names
+        .iter()
+        .take(crate::curves::JOBS_MAX)
+        .flat_map(|job| [latency(report, &numbers, job), bandwidth(report, &numbers, job)])
+        .flatten()
+        .collect()
 }
 
 /// The number that a case's name is: `16`, `64k`, `1:3` (three times the one).
@@ -45,21 +50,22 @@ fn latency(report: &Report<'_>, cases: &[(usize, f64)], job: &str) -> Option<Fig
         let latencies: Vec<Latency> = jobs.iter().map(JobResult::clat).collect();
         Estimate::percentile(&latencies.iter().collect::<Vec<_>>(), report.percentile)
     };
-    let what = format!("p{} of the completion latency", report.percentile);
-    figure(report, cases, job, "latency", &what, unit::time, &of)
+    let what = format!("p{} latency", report.percentile);
+    figure(report, cases, job, ("latency", &what), unit::time, &of)
 }
 
 fn bandwidth(report: &Report<'_>, cases: &[(usize, f64)], job: &str) -> Option<Figure> {
-    let of = |jobs: &[JobResult]| Estimate::of_seeds(jobs.iter().filter(|job| job.ios() > 0).map(JobResult::bandwidth));
-    figure(report, cases, job, "bandwidth", "bandwidth of all its processes", unit::bandwidth, &of)
+    let of = |jobs: &[JobResult]| {
+        Estimate::of_seeds(jobs.iter().filter(|job| job.ios() > 0).map(JobResult::bandwidth))
+    };
+    figure(report, cases, job, ("bandwidth", "bandwidth"), unit::bandwidth, &of)
 }
 
 fn figure(
     report: &Report<'_>,
     cases: &[(usize, f64)],
     job: &str,
-    word: &str,
-    what: &str,
+    (word, what): (&str, &str),
     write: fn(f64) -> String,
     of: &dyn Fn(&[JobResult]) -> Option<Estimate>,
 ) -> Option<Figure> {
@@ -67,33 +73,52 @@ fn figure(
     let line = |at: usize| {
         let value = |(case, x): &(usize, f64)| {
             let runs = report.runs[*case].get(at)?;
-            let jobs: Vec<JobResult> = runs.iter().filter_map(|run| run.jobs().into_iter().find(|of| of.name == job)).collect();
+            let jobs: Vec<JobResult> =
+                runs.iter().filter_map(|run| run.jobs().into_iter().find(|of| of.name == job)).collect();
             Some((*x, of(&jobs)?))
         };
         let values: Vec<Option<(f64, Estimate)>> = cases.iter().map(value).collect();
         let there: Vec<(f64, Estimate)> = values.iter().flatten().copied().collect();
         let first = there.first()?.1;
         let told = |(_, estimate): (f64, Estimate)| match estimate.seeds {
-            true => format!("{} ({} to {})", write(estimate.value), write(estimate.low), write(estimate.high)),
+            true => {
+                format!("{} ({} to {})", write(estimate.value), write(estimate.low), write(estimate.high))
+            }
             false => write(estimate.value),
         };
         Some(Line {
             label: report.runs[cases[0].0].get(at)?.first()?.scheduler.clone(),
             points: there.iter().map(|(x, estimate)| (*x, estimate.value)).collect(),
-            band: if first.seeds { there.iter().map(|(_, e)| (e.low.max(0.0), e.high)).collect() } else { Vec::new() },
+            band: if first.seeds {
+                there.iter().map(|(_, e)| (e.low.max(0.0), e.high)).collect()
+            } else {
+                Vec::new()
+            },
             colour: at,
             dashed: false,
             values: values.iter().map(|value| value.map_or_else(String::new, told)).collect(),
             at: values.iter().map(|value| value.map(|(x, estimate)| (x, estimate.value))).collect(),
         })
     };
-    let lines = united((0..schedulers).filter_map(line).collect());
+    let mut lines = united((0..schedulers).filter_map(line).collect());
     let ys = || lines.iter().flat_map(|line| &line.points).map(|(_, y)| *y);
     let (low, high) = ys().fold((f64::INFINITY, 0.0_f64), |(low, high), y| (low.min(y), high.max(y)));
     if high <= 0.0 {
         return None;
     }
-    let scale = |low: f64, high: f64| if low > 0.0 && high > WIDE * low { Scale::Logarithmic } else { Scale::Linear };
+    // Marks are round in the unit that they are written in.
+    let (unit, name, write_mark): (f64, String, fn(f64) -> String) = match word {
+        "bandwidth" => {
+            (unit::of_bandwidth(high).0, format!("{what}, {}", unit::of_bandwidth(high).1), unit::short)
+        }
+        _ => (1.0, what.to_owned(), write),
+    };
+    for line in &mut lines {
+        line.points.iter_mut().chain(line.at.iter_mut().flatten()).for_each(|(_, y)| *y /= unit);
+        line.band.iter_mut().for_each(|(low, high)| (*low, *high) = (*low / unit, *high / unit));
+    }
+    let scale =
+        |low: f64, high: f64| if low > 0.0 && high > WIDE * low { Scale::Logarithmic } else { Scale::Linear };
     let xs = || cases.iter().map(|(_, x)| *x);
     let x_scale = scale(xs().fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max));
     let y_scale = scale(low, high);
@@ -110,13 +135,16 @@ fn figure(
         chart: Chart {
             head: [title, report.conditions(cases[0].0)],
             x: Axis { label: variable.to_owned(), scale: x_scale, write: unit::short },
-            y: Axis { label: what.to_owned(), scale: y_scale, write },
+            y: Axis { label: name, scale: y_scale, write: write_mark },
             y_includes: if y_scale == Scale::Linear { (0.0, 0.0) } else { (f64::NAN, f64::NAN) },
             lines,
             panels: false,
             stops: Stops {
                 upright: false,
-                places: cases.iter().map(|(case, x)| (*x, format!("{variable}: {}", report.case_name(*case)))).collect(),
+                places: cases
+                    .iter()
+                    .map(|(case, x)| (*x, format!("{variable}: {}", report.case_name(*case))))
+                    .collect(),
             },
         },
     })

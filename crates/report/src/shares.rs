@@ -78,11 +78,13 @@ fn curves<'a, 'r>(
 ) -> Vec<(&'a Column<'r>, Curve)> {
     let of_run = |anatomy: &Anatomy| {
         let step_ns = anatomy.device.over_time.interval_ns;
-        let ends = |at: &Interval| (at.start as u64 * step_ns, (at.end as u64 * step_ns).min(anatomy.duration_ns));
+        let ends =
+            |at: &Interval| (at.start as u64 * step_ns, (at.end as u64 * step_ns).min(anatomy.duration_ns));
         let share = |at: Interval| {
             let (from_ns, to_ns) = ends(&at);
             let all_ns = whole(anatomy, to_ns.saturating_sub(from_ns), at.clone());
-            (all_ns > 0).then(|| 100.0 * sum(anatomy, at, |cause| counts(anatomy, cause)) as f64 / all_ns as f64)
+            (all_ns > 0)
+                .then(|| 100.0 * sum(anatomy, at, |cause| counts(anatomy, cause)) as f64 / all_ns as f64)
         };
         let mut curve = Curve::default();
         for window in windows(anatomy.duration_ns.div_ceil(step_ns) as usize) {

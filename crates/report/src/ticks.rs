@@ -27,7 +27,11 @@ pub(crate) fn logarithmic((low, high): (f64, f64), about: f64) -> Vec<f64> {
     if places.len() > 1 {
         return places;
     }
-    linear((10f64.powf(low), 10f64.powf(high)), about).into_iter().filter(|value| *value > 0.0).map(f64::log10).collect()
+    linear((10f64.powf(low), 10f64.powf(high)), about)
+        .into_iter()
+        .filter(|value| *value > 0.0)
+        .map(f64::log10)
+        .collect()
 }
 
 /// Places of 0, 50, 90, 99, 99.9 ... percent, as numbers of nines.
@@ -44,10 +48,13 @@ mod tests {
     fn marks_are_round() {
         assert_eq!(linear((0.0, 31.0), 7.0), [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0]);
         assert_eq!(linear((0.0, 1.0), 7.0).len(), 6);
-        let values: Vec<f64> = logarithmic((3.2, 4.8), 7.0).into_iter().map(|p| 10f64.powf(p).round()).collect();
+        let values: Vec<f64> =
+            logarithmic((3.2, 4.8), 7.0).into_iter().map(|p| 10f64.powf(p).round()).collect();
         assert_eq!(values, [2000.0, 5000.0, 10000.0, 20000.0, 50000.0]);
-        let close: Vec<f64> =
-            logarithmic((6.01f64.log10(), 6.99f64.log10()), 4.0).into_iter().map(|p| (10f64.powf(p) * 10.0).round() / 10.0).collect();
+        let close: Vec<f64> = logarithmic((6.01f64.log10(), 6.99f64.log10()), 4.0)
+            .into_iter()
+            .map(|p| (10f64.powf(p) * 10.0).round() / 10.0)
+            .collect();
         assert_eq!(close, [6.5], "a range without a round value of its own");
         assert_eq!(nines((0.0, 2.3)), [0.0, 2f64.log10(), 1.0, 2.0]);
     }

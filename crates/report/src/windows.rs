@@ -24,13 +24,17 @@ impl Window {
 
 /// So many intervals, in at most [`WINDOWS_MAX`] stretches of equal length; the last may be shorter.
 pub(crate) fn windows(count: usize) -> Vec<Window> {
-    let step = if count < 2 * WINDOWS_MAX { 1 + usize::from(count >= 16) } else { count.div_ceil(WINDOWS_MAX) };
+    let step =
+        if count < 2 * WINDOWS_MAX { 1 + usize::from(count >= 16) } else { count.div_ceil(WINDOWS_MAX) };
     let part = step.div_ceil(PARTS).max(1);
     let split = |whole: Range<usize>, step: usize| {
         let end = whole.end;
         whole.step_by(step).map(move |from| from..(from + step).min(end)).collect::<Vec<_>>()
     };
-    split(0..count, step).into_iter().map(|whole| Window { parts: split(whole.clone(), part), whole }).collect()
+    split(0..count, step)
+        .into_iter()
+        .map(|whole| Window { parts: split(whole.clone(), part), whole })
+        .collect()
 }
 
 #[cfg(test)]

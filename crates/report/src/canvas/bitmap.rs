@@ -6,7 +6,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Anchor, Canvas, Colour, DASH, Font, PAPER, Place, Stroke, load_font};
+use super::{Anchor, Canvas, Colour, DASH, EM, Font, PAPER, Place, Stroke, load_font};
 
 /// Pixels of a PNG for each of the figure's own.
 const SCALE: f64 = 2.0;
@@ -78,7 +78,10 @@ impl Canvas for Bitmap<'_> {
             Anchor::Middle => HPos::Center,
             Anchor::End => HPos::Right,
         };
-        let style = ("sans-serif", font.size * SCALE).into_font().color(&colour.on_paper()).pos(Pos::new(side, VPos::Center));
+        let style = ("sans-serif", font.size * EM * SCALE)
+            .into_font()
+            .color(&colour.on_paper())
+            .pos(Pos::new(side, VPos::Center));
         let (x, y) = pixel(at);
         self.draw(&Text::new(text.to_owned(), (x, y), style.clone()));
         if font.bold {

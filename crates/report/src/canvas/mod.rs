@@ -150,6 +150,10 @@ pub(crate) trait Canvas {
     }
 }
 
+/// The library's size of a font is from the highest ascent to the lowest descent; ours are ems, as SVG's are. This is the one over
+/// the other of our font.
+const EM: f64 = 1.164;
+
 /// Width of a text, pixels: in the font of the bitmaps, which is wider than most browsers'.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     load_font();
@@ -157,7 +161,7 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     const MEASURED: f64 = 100.0;
     let extent = ("sans-serif", MEASURED).into_font().box_size(text);
     // Without a measure, a guess that is rather too wide.
-    extent.map_or(size * text.chars().count() as f64, |(width, _)| f64::from(width) * size / MEASURED)
+    extent.map_or(size * text.chars().count() as f64, |(width, _)| f64::from(width) * EM * size / MEASURED)
 }
 
 /// As much of a text as has room.

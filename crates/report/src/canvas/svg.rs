@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use plotters::style::RGBColor;
 
-use super::{Anchor, COLOURS, Canvas, Colour, DASH, Font, INK, ON_DARK, PAPER, Place, RULE, SOFT, Series, Stroke};
+use super::{
+    Anchor, COLOURS, Canvas, Colour, DASH, Font, INK, ON_DARK, PAPER, Place, RULE, SOFT, Series, Stroke,
+};
 
 /// An SVG figure.
 pub(crate) struct Svg {
@@ -32,12 +34,22 @@ impl Svg {
 
     /// As part of a page, which has the colours ([`css`]).
     pub(crate) fn inline(&self) -> String {
-        format!("<svg aria-hidden=\"true\" focusable=\"false\"{}{}>\n{}</svg>\n", self.view_box(), self.attributes, self.body)
+        format!(
+            "<svg aria-hidden=\"true\" focusable=\"false\"{}{}>\n{}</svg>\n",
+            self.view_box(),
+            self.attributes,
+            self.body
+        )
     }
 
     /// The same, so many pixels wide whatever has room.
     pub(crate) fn inline_of(&self, width: f64) -> String {
-        format!("<svg aria-hidden=\"true\" focusable=\"false\" width=\"{}\"{}>\n{}</svg>\n", number(width), self.view_box(), self.body)
+        format!(
+            "<svg aria-hidden=\"true\" focusable=\"false\" width=\"{}\"{}>\n{}</svg>\n",
+            number(width),
+            self.view_box(),
+            self.body
+        )
     }
 
     /// Level strokes, each from a place so far to the right.
@@ -52,7 +64,11 @@ impl Svg {
             let _ = write!(way, "M{} {}h{}", number(x), number(y), number(length));
         }
         if !way.is_empty() {
-            let _ = writeln!(self.body, "<path class=\"l {class}\" stroke-width=\"{}\" d=\"{way}\"/>", number(width));
+            let _ = writeln!(
+                self.body,
+                "<path class=\"l {class}\" stroke-width=\"{}\" d=\"{way}\"/>",
+                number(width)
+            );
         }
     }
 
@@ -82,7 +98,10 @@ const SHAPES: &str = ".drawn text{font-family:system-ui,DejaVu Sans,sans-serif;s
 pub(crate) fn css() -> String {
     let dark = [RGBColor(0xe8, 0xe8, 0xe8), RGBColor(0xb0, 0xb0, 0xb0), RGBColor(0x3a, 0x3f, 0x47)];
     let variables = |colours: &[RGBColor]| {
-        colours.iter().enumerate().fold(String::new(), |text, (i, colour)| format!("{text}--line-{i}:{};", hex(*colour)))
+        colours
+            .iter()
+            .enumerate()
+            .fold(String::new(), |text, (i, colour)| format!("{text}--line-{i}:{};", hex(*colour)))
     };
     format!(
         "{SHAPES}{}:root{{{}}}@media screen and (prefers-color-scheme:dark){{:root{{{}}}{}}}\n",
@@ -99,7 +118,10 @@ fn literal(within: &str, colours: &[RGBColor], [ink, soft, rule]: [RGBColor; 3])
     let others = [("ci", ink), ("cs", soft), ("cr", rule)].map(|(name, colour)| (name.to_owned(), colour));
     for (name, colour) in lines.chain(others) {
         let colour = hex(colour);
-        let _ = write!(text, "{within}.l.{name}{{stroke:{colour}}}{within}.f.{name},{within}.b.{name},{within}text.{name}{{fill:{colour}}}");
+        let _ = write!(
+            text,
+            "{within}.l.{name}{{stroke:{colour}}}{within}.f.{name},{within}.b.{name},{within}text.{name}{{fill:{colour}}}"
+        );
     }
     text
 }
@@ -111,7 +133,8 @@ impl Canvas for Svg {
             Stroke::Dashed(width) => (width, " d"),
         };
         let width = if width == 1.0 { String::new() } else { format!(" stroke-width=\"{}\"", number(width)) };
-        let _ = writeln!(self.body, "<path class=\"l{dashed} {}\"{width} d=\"{}\"/>", class(colour), way(points));
+        let _ =
+            writeln!(self.body, "<path class=\"l{dashed} {}\"{width} d=\"{}\"/>", class(colour), way(points));
     }
 
     fn fill(&mut self, points: &[Place], colour: Colour, faint: bool) {
@@ -121,7 +144,11 @@ impl Canvas for Svg {
 
     fn dot(&mut self, (x, y): Place, radius: f64, colour: Colour) {
         let (x, y, radius) = (number(x), number(y), number(radius));
-        let _ = writeln!(self.body, "<circle class=\"f {}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>", class(colour));
+        let _ = writeln!(
+            self.body,
+            "<circle class=\"f {}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>",
+            class(colour)
+        );
     }
 
     fn text(&mut self, (x, y): Place, anchor: Anchor, font: Font, colour: Colour, text: &str) {
@@ -160,7 +187,8 @@ impl Canvas for Svg {
     }
 
     fn begin_key(&mut self, column: usize, name: &str) {
-        let _ = writeln!(self.body, "<g class=\"k\" data-column=\"{column}\" data-name=\"{}\">", escaped(name));
+        let _ =
+            writeln!(self.body, "<g class=\"k\" data-column=\"{column}\" data-name=\"{}\">", escaped(name));
     }
 
     fn end(&mut self) {
@@ -221,7 +249,11 @@ mod tests {
         let mut svg = Svg::new((100.0, 50.0));
         let font = Font { size: 14.0, bold: false };
         svg.text((1.04, 2.0), Anchor::Start, font, Colour::Ink, "cfq <a&b>");
-        svg.path(&[(0.0, 1.0), (5.0, 1.0), (5.0, 3.0), (5.0, 3.0), (6.0, 4.0)], Stroke::Dashed(1.0), Colour::Line(2));
+        svg.path(
+            &[(0.0, 1.0), (5.0, 1.0), (5.0, 3.0), (5.0, 3.0), (6.0, 4.0)],
+            Stroke::Dashed(1.0),
+            Colour::Line(2),
+        );
         let text = svg.file();
         assert!(text.starts_with("<svg xmlns") && text.contains("cfq &lt;a&amp;b&gt;"), "{text}");
         assert!(text.contains("<path class=\"l d c2\" d=\"M0 1H5V3L6 4\"/>"), "{text}");

@@ -87,7 +87,6 @@
         key.setAttribute("role", "button");
         key.setAttribute("tabindex", "0");
         key.setAttribute("aria-pressed", "true");
-        key.setAttribute("aria-label", `${key.dataset.name}: show`);
         const toggle = () => {
           const column = key.dataset.column, hide = key.getAttribute("aria-pressed") === "true";
           for (const part of this.svg.querySelectorAll(`[data-column="${column}"]`)) {

@@ -31,7 +31,8 @@ pub(super) fn maps(report: &Report<'_>, case: usize, columns: &[Column<'_>]) -> 
         let anatomy = column.first().explanation.as_ref()?;
         (anatomy.window.requests.len() > 1).then_some((column, anatomy))
     });
-    let maps: Vec<(&Column<'_>, Map<'_>)> = windows.map(|(column, anatomy)| (column, Map::new(anatomy))).collect();
+    let maps: Vec<(&Column<'_>, Map<'_>)> =
+        windows.map(|(column, anatomy)| (column, Map::new(anatomy))).collect();
     if maps.is_empty() {
         return None;
     }
@@ -46,7 +47,7 @@ pub(super) fn maps(report: &Report<'_>, case: usize, columns: &[Column<'_>]) -> 
                 h3 { (column.label) }
                 div.map.drawn tabindex="0" role="region" aria-label={ "Sectors over time, " (column.label) (label) ": " (map.words()) } {
                     div.fixed { (PreEscaped(map.names())) }
-                    (PreEscaped(map.picture(&format!("{}: {}", column.label, report.conditions(case)))))
+                    (PreEscaped(map.picture(&format!("Sectors and device over time, {}: {}", column.label, report.conditions(case)))))
                 }
             }
         }
@@ -72,8 +73,10 @@ impl<'a> Map<'a> {
                 lanes.push(name);
             }
         }
-        let ends = window.requests.iter().flat_map(|s| [s.sector as f64, s.sector as f64 + f64::from(s.sectors)]);
-        let (low, high) = ends.fold((f64::INFINITY, 0.0_f64), |(low, high), end| (low.min(end), high.max(end)));
+        let ends =
+            window.requests.iter().flat_map(|s| [s.sector as f64, s.sector as f64 + f64::from(s.sectors)]);
+        let (low, high) =
+            ends.fold((f64::INFINITY, 0.0_f64), |(low, high), end| (low.min(end), high.max(end)));
         let room = (high - low).max(8.0) * 0.02;
         let width = (window.requests.len() as f64 * PER_REQUEST).clamp(WIDTH.0, WIDTH.1);
         Map { anatomy, window, lanes, sectors: (low - room, high + room), width }
@@ -146,7 +149,13 @@ impl<'a> Map<'a> {
             let x = self.x((mark * 1e9) as u64);
             svg.line((x, TOP), (x, bottom), Colour::Rule);
             if x < self.width - 24.0 {
-                svg.text((x, bottom + AXIS / 2.0), Anchor::Start, FINE, Colour::Ink, &fine_seconds(mark, range.1 - range.0));
+                svg.text(
+                    (x, bottom + AXIS / 2.0),
+                    Anchor::Start,
+                    FINE,
+                    Colour::Ink,
+                    &fine_seconds(mark, range.1 - range.0),
+                );
             }
         }
         svg.path(&[(0.0, TOP + SECTORS), (self.width, TOP + SECTORS)], Stroke::Solid(1.0), Colour::Soft);
@@ -175,7 +184,9 @@ impl<'a> Map<'a> {
                     _ => false,
                 };
                 let spans = self.window.spans.iter().filter(move |span| of(span.cause));
-                joined(spans.map(|span| (self.x(span.start_ns), self.x(span.end_ns)))).into_iter().map(move |(from, to)| (from, middle(lane), to - from))
+                joined(spans.map(|span| (self.x(span.start_ns), self.x(span.end_ns))))
+                    .into_iter()
+                    .map(move |(from, to)| (from, middle(lane), to - from))
             };
             svg.runs(run(false), LANE * 0.65, &Map::colour(lane));
             svg.runs_of(run(true), LANE * 0.65, "k-idling");

@@ -23,7 +23,8 @@ pub fn page(report: &Report<'_>) -> String {
     let cases = 0..report.runs.len();
     let parts: Vec<Part> = cases.flat_map(|case| parts(report, &figures, case)).collect();
     let overview = overview::overview(report);
-    let mut contents = vec![entry("answer", if report.answers.is_empty() { "Results" } else { "Answer" }, false)];
+    let mut contents =
+        vec![entry("answer", if report.answers.is_empty() { "Results" } else { "Answer" }, false)];
     contents.extend(parts.iter().map(|part| entry(&part.id, &part.short, part.below)));
     contents.push(entry("settings", "Settings", false));
     let body = html! {
@@ -77,17 +78,20 @@ fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
 fn question(report: &Report<'_>) -> Markup {
     html! {
         @if !report.question.is_empty() { p.question { (report.question) } }
-        @for told in &report.answers { (answer(report, told)) }
+        div.answers { @for told in &report.answers { (answer(report, told)) } }
     }
 }
 
 fn answer(report: &Report<'_>, told: &Told) -> Markup {
-    let case = report.case_name(told.case);
-    let name = report.runs[told.case].get(told.chosen).and_then(|runs| runs.first()).map_or("", |run| run.scheduler.as_str());
+    let case = report.case_words(told.case);
+    let name = report.runs[told.case]
+        .get(told.chosen)
+        .and_then(|runs| runs.first())
+        .map_or("", |run| run.scheduler.as_str());
     html! {
         div.told {
             p.verdict {
-                @if !case.is_empty() { span.soft { (case) ": " } }
+                @if !case.is_empty() { span.soft { (case) " \u{2192} " } }
                 @if told.matters { strong { (name) } } @else { strong { "any scheduler" } }
             }
             p { (told.sentences.join(" ")) }
@@ -125,7 +129,8 @@ fn jobs(report: &Report<'_>, case: usize) -> Markup {
 fn parts(report: &Report<'_>, figures: &[Figure], case: usize) -> Vec<Part> {
     let (name, columns) = (report.case_name(case), report.columns(case));
     let many = report.runs.len() > 1;
-    let of_case = if name.is_empty() { String::new() } else { format!(", case {name}") };
+    let words = report.case_words(case);
+    let of_case = if name.is_empty() { String::new() } else { format!(", {words}") };
     let mut parts = Vec::new();
     let mut add = |what: &str, word: &str, is_open: bool, body: Markup| {
         let id = if many { format!("{word}-{case}") } else { word.to_owned() };
@@ -139,7 +144,12 @@ fn parts(report: &Report<'_>, figures: &[Figure], case: usize) -> Vec<Part> {
     add("Tables", "tables", false, tables(name, &columns));
     let drawn: Vec<&Figure> = figures.iter().filter(|figure| figure.case == case).collect();
     if !drawn.is_empty() {
-        add("Over time", "figures", !many, html! { div.figures { @for figure in drawn { (of_figure(figure)) } } });
+        add(
+            "Over time",
+            "figures",
+            !many,
+            html! { div.figures { @for figure in drawn { (of_figure(figure)) } } },
+        );
     }
     if let Some(stories) = stories::stories(name, &columns) {
         add("Why requests waited", "waits", !many, stories);
@@ -148,7 +158,7 @@ fn parts(report: &Report<'_>, figures: &[Figure], case: usize) -> Vec<Part> {
         add("Where on the device", "map", !many, maps);
     }
     if let Some(first) = parts.first_mut().filter(|_| many) {
-        first.short = format!("Case {name}");
+        first.short = words;
         first.below = false;
     }
     parts

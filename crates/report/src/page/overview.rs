@@ -65,8 +65,13 @@ fn table(report: &Report<'_>) -> Markup {
 
 fn cells(report: &Report<'_>, case: usize, at: usize, name: &str) -> Markup {
     let runs = report.runs[case].get(at).map_or(&[][..], Vec::as_slice);
-    let jobs: Vec<_> = runs.iter().filter_map(|run| run.jobs().into_iter().find(|job| job.name == name && job.ios() > 0)).collect();
-    let mean = |of: &dyn Fn(&fairlift_sim::result::JobResult) -> f64| jobs.iter().map(of).sum::<f64>() / jobs.len() as f64;
+    let jobs: Vec<_> = runs
+        .iter()
+        .filter_map(|run| run.jobs().into_iter().find(|job| job.name == name && job.ios() > 0))
+        .collect();
+    let mean = |of: &dyn Fn(&fairlift_sim::result::JobResult) -> f64| {
+        jobs.iter().map(of).sum::<f64>() / jobs.len() as f64
+    };
     html! {
         @if jobs.is_empty() { td.number.first { "-" } td.number { "-" } }
         @else {

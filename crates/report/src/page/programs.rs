@@ -13,7 +13,8 @@ pub(super) fn tables(case: &str, columns: &[Column<'_>]) -> Markup {
 }
 
 fn table(case: &str, columns: &[Column<'_>], name: &str) -> Markup {
-    let results: Vec<_> = columns.iter().filter_map(|column| Some((column, column.first().program(name)?))).collect();
+    let results: Vec<_> =
+        columns.iter().filter_map(|column| Some((column, column.first().program(name)?))).collect();
     let heads = results.first().map_or(&[][..], |(_, program)| &program.figures[..]);
     if heads.is_empty() {
         return html! {};

@@ -128,7 +128,12 @@ fn request(scope: &str, anatomy: &Anatomy, sort: &Sort) -> Markup {
         story.op,
         story.sector
     );
-    let of_name: u64 = anatomy.sorts.iter().filter(|other| anatomy.name(other.task) == name).map(|other| other.requests).sum();
+    let of_name: u64 = anatomy
+        .sorts
+        .iter()
+        .filter(|other| anatomy.name(other.task) == name)
+        .map(|other| other.requests)
+        .sum();
     let heading = html! {
         strong { (unit::count(sort.requests)) " of " (unit::count(of_name)) " requests of " (name) ": mostly "
             (anatomy.told(sort.cause, "the scheduler")) }

@@ -15,7 +15,17 @@ use crate::unit;
 const DIRECTIONS: [&str; 3] = ["reads", "writes", "trims"];
 const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 const HEADS: [&str; 11] = [
-    "bandwidth", "I/Os per s", "mean", "median", "99 %", "99.9 %", "longest", "I/Os", "slower than 99.9 %", "device time", "due",
+    "bandwidth",
+    "I/Os per s",
+    "mean",
+    "median",
+    "99 %",
+    "99.9 %",
+    "longest",
+    "I/Os",
+    "slower than 99.9 %",
+    "device time",
+    "due",
 ];
 
 /// A cell: text, whether it is marked as best, and how many samples are behind a percentile that few are behind.
@@ -37,7 +47,9 @@ pub(super) fn jobs(case: &str, columns: &[Column<'_>]) -> Markup {
     let groups: Vec<(String, Vec<Row<'_>>)> = names
         .iter()
         .flat_map(|name| {
-            let of = |direction: usize| (format!("{name}, {}", DIRECTIONS[direction]), rows(columns, name, Some(direction)));
+            let of = |direction: usize| {
+                (format!("{name}, {}", DIRECTIONS[direction]), rows(columns, name, Some(direction)))
+            };
             (0..3).map(of).chain([(format!("{name}, fsync"), rows(columns, name, None))]).collect::<Vec<_>>()
         })
         .filter(|(_, rows)| !rows.is_empty())
@@ -80,7 +92,8 @@ fn of_cell(cell: &Cell) -> Markup {
 
 /// A row for each column that did such I/O; `direction`: none is fsync.
 fn rows<'a>(columns: &'a [Column<'a>], name: &str, direction: Option<usize>) -> Vec<Row<'a>> {
-    let latency = |job: &JobResult| direction.map_or_else(|| job.sync.clone(), |d| job.transfers[d].clat.clone());
+    let latency =
+        |job: &JobResult| direction.map_or_else(|| job.sync.clone(), |d| job.transfers[d].clat.clone());
     let did: Vec<(&Column<'_>, Vec<JobResult>)> = columns
         .iter()
         .map(|column| (column, column.job(name)))
@@ -90,21 +103,27 @@ fn rows<'a>(columns: &'a [Column<'a>], name: &str, direction: Option<usize>) -> 
     let of = |value: &dyn Fn(&JobResult) -> f64| -> Vec<Option<Estimate>> {
         did.iter().map(|(_, jobs)| Estimate::of_seeds(jobs.iter().map(value))).collect()
     };
-    let latencies: Vec<Vec<Latency>> = did.iter().map(|(_, jobs)| jobs.iter().map(latency).collect()).collect();
+    let latencies: Vec<Vec<Latency>> =
+        did.iter().map(|(_, jobs)| jobs.iter().map(latency).collect()).collect();
     let percentile = |percent: f64| -> Vec<Option<Estimate>> {
         latencies.iter().map(|of| Estimate::percentile(&of.iter().collect::<Vec<_>>(), percent)).collect()
     };
     let bandwidth = direction.map(|d| of(&|job| per_second(job.transfers[d].bytes, job)));
     let rate = of(&|job| per_second(latency(job).count(), job));
-    let mut parts: Vec<Vec<Cell>> = vec![Vec::new(); did.len()].into_iter().map(|_: Vec<u8>| Vec::new()).collect();
-    let mut add = |estimates: &[Option<Estimate>], higher: bool, write: fn(f64) -> String, behind_of: Option<f64>| {
-        let marks = best(estimates, higher);
-        for (at, estimate) in estimates.iter().enumerate() {
-            let count: u64 = latencies[at].iter().map(Latency::count).sum();
-            let few = behind_of.map(|percent| behind(count, percent)).filter(|few| *few < BEHIND_MIN);
-            parts[at].push(Cell { text: shown(estimate.as_ref(), write), best: marks[at] && few.is_none(), few });
-        }
-    };
+    let mut parts: Vec<Vec<Cell>> = did.iter().map(|_| Vec::new()).collect();
+    let mut add =
+        |estimates: &[Option<Estimate>], higher: bool, write: fn(f64) -> String, behind_of: Option<f64>| {
+            let marks = best(estimates, higher);
+            for (at, estimate) in estimates.iter().enumerate() {
+                let count: u64 = latencies[at].iter().map(Latency::count).sum();
+                let few = behind_of.map(|percent| behind(count, percent)).filter(|few| *few < BEHIND_MIN);
+                parts[at].push(Cell {
+                    text: shown(estimate.as_ref(), write),
+                    best: marks[at] && few.is_none(),
+                    few,
+                });
+            }
+        };
     match &bandwidth {
         Some(bandwidth) => add(bandwidth, true, unit::bandwidth, None),
         None => add(&vec![None; did.len()], true, unit::bandwidth, None),
@@ -123,7 +142,9 @@ fn rows<'a>(columns: &'a [Column<'a>], name: &str, direction: Option<usize>) -> 
         .map(|(at, ((column, _), mut cells))| {
             cells.push(plain(unit::count(counts(at))));
             cells.push(plain(unit::count(behind(counts(at), 99.9))));
-            cells.push(plain(column.share(name).map_or_else(nothing, |share| shown(Some(&share), unit::percent))));
+            cells.push(plain(
+                column.share(name).map_or_else(nothing, |share| shown(Some(&share), unit::percent)),
+            ));
             cells.push(plain(due(column.first(), name).map_or_else(nothing, unit::percent)));
             Row { column, cells }
         })
@@ -145,6 +166,21 @@ fn shown(estimate: Option<&Estimate>, write: fn(f64) -> String) -> String {
     }
 }
 
+/// A figure of all jobs together, by column.
+struct Total {
+    head: &'static str,
+    values: Vec<Option<Estimate>>,
+    /// Is more better? None: neither is.
+    better: Option<bool>,
+    write: fn(f64) -> String,
+}
+
+impl Total {
+    fn marks(&self) -> Vec<bool> {
+        self.better.map_or_else(|| vec![false; self.values.len()], |higher| best(&self.values, higher))
+    }
+}
+
 /// All jobs together.
 pub(super) fn totals(case: &str, columns: &[Column<'_>]) -> Markup {
     if columns.iter().all(|column| column.first().processes.is_empty()) {
@@ -154,29 +190,27 @@ pub(super) fn totals(case: &str, columns: &[Column<'_>]) -> Markup {
         columns.iter().map(|column| Estimate::of_seeds(column.runs.iter().map(|run| value(run)))).collect()
     };
     let index: fn(f64) -> String = |value| format!("{value:.3}");
-    let figures: [(&str, Vec<Option<Estimate>>, Option<bool>, fn(f64) -> String); 5] = [
-        ("bandwidth", of(&RunResult::bandwidth), Some(true), unit::bandwidth),
-        ("I/Os per s", of(&RunResult::iops), Some(true), unit::short),
-        ("device busy", of(&|run| 100.0 * run.busy()), None, unit::percent),
-        ("Jain index of device time", of(&RunResult::jain_device_time), Some(true), index),
-        ("simulated", of(&|run| run.duration_ns as f64), None, unit::time),
+    let total = |head, values, better, write| Total { head, values, better, write };
+    let figures: [Total; 5] = [
+        total("bandwidth", of(&RunResult::bandwidth), Some(true), unit::bandwidth),
+        total("I/Os per s", of(&RunResult::iops), Some(true), unit::short),
+        total("device busy", of(&|run| 100.0 * run.busy()), None, unit::percent),
+        total("Jain index of device time", of(&RunResult::jain_device_time), Some(true), index),
+        total("simulated", of(&|run| run.duration_ns as f64), None, unit::time),
     ];
-    let marks: Vec<Vec<bool>> = figures
-        .iter()
-        .map(|(_, values, better, _)| better.map_or_else(|| vec![false; columns.len()], |higher| best(values, higher)))
-        .collect();
+    let marks: Vec<Vec<bool>> = figures.iter().map(Total::marks).collect();
     html! {
         div.scroll tabindex="0" role="region" aria-label={ "All jobs" (in_case(case)) } {
             table {
                 caption { "All jobs" (in_case(case)) }
                 thead { tr {
                     th scope="col" { "scheduler" }
-                    @for (head, ..) in &figures { th.number scope="col" { (head) } }
+                    @for figure in &figures { th.number scope="col" { (figure.head) } }
                 } }
                 tbody { @for (at, column) in columns.iter().enumerate() { tr data-column=(column.at) {
                     th scope="row" { (column.label) }
-                    @for ((_, values, _, write), marks) in figures.iter().zip(&marks) {
-                        (of_cell(&Cell { text: shown(values[at].as_ref(), *write), best: marks[at], few: None }))
+                    @for (figure, marks) in figures.iter().zip(&marks) {
+                        (of_cell(&Cell { text: shown(figure.values[at].as_ref(), figure.write), best: marks[at], few: None }))
                     }
                 } } }
             }

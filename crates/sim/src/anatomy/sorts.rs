@@ -34,7 +34,13 @@ impl Sorts {
     }
 
     /// Count a request of `task`; `story` tells its way if it is the slowest of its sort so far.
-    pub(super) fn add(&mut self, task: Option<TaskId>, took_ns: u64, spans: &[Span], story: impl FnOnce() -> RequestStory) {
+    pub(super) fn add(
+        &mut self,
+        task: Option<TaskId>,
+        took_ns: u64,
+        spans: &[Span],
+        story: impl FnOnce() -> RequestStory,
+    ) {
         let Some(cause) = self.main_cause(spans) else { return };
         match self.totals.get_mut(&(self.one(task), cause)) {
             Some(totals) => {
@@ -118,11 +124,16 @@ mod tests {
         sorts.named(a, "writer");
         sorts.named(b, "writer");
         // 6 ns behind both writers together, 5 ns being served.
-        let spans = [span(0, 3, Cause::Behind(Some(a))), span(3, 6, Cause::Behind(Some(b))), span(6, 11, Cause::Device)];
+        let spans = [
+            span(0, 3, Cause::Behind(Some(a))),
+            span(3, 6, Cause::Behind(Some(b))),
+            span(6, 11, Cause::Device),
+        ];
         sorts.add(Some(reader), 11, &spans, || story(11));
         sorts.add(Some(reader), 40, &[span(0, 40, Cause::Behind(Some(b)))], || story(40));
         sorts.add(Some(reader), 5, &[span(0, 5, Cause::Device)], || story(5));
-        let told: Vec<_> = sorts.finish().iter().map(|s| (s.cause, s.requests, s.total_ns, s.slowest.took_ns())).collect();
+        let told: Vec<_> =
+            sorts.finish().iter().map(|s| (s.cause, s.requests, s.total_ns, s.slowest.took_ns())).collect();
         assert_eq!(told, [(Cause::Behind(Some(a)), 2, 51, 40), (Cause::Device, 1, 5, 5)]);
     }
 }

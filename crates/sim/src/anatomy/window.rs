@@ -60,8 +60,15 @@ mod tests {
     fn the_window_lies_in_the_second_half() {
         let mut windows = Windows::default();
         for at in 0..5000 {
-            let served =
-                Served { task: None, write: false, sector: at, sectors: 8, issued_ns: at, began_ns: at, done_ns: at + 1 };
+            let served = Served {
+                task: None,
+                write: false,
+                sector: at,
+                sectors: 8,
+                issued_ns: at,
+                began_ns: at,
+                done_ns: at + 1,
+            };
             if windows.add(served) {
                 windows.keep(windows.last());
             }
