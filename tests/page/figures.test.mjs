@@ -103,6 +103,9 @@ test("lines are switched off in a figure by its legend, and on the whole page by
   assert.equal(await page.locator("figure.full").count(), 0, "a key is not a click on the figure");
   await key.click();
   assert.equal(await lines(), all);
+  const choice = page.locator(".columns label");
+  assert.deepEqual(await choice.allTextContents(), ["none = mq-deadline = kyber = fl-deadline", "bfq", "fl-cfq", "fair"]);
+  for (const label of await choice.all()) assert.ok(await label.isVisible() && (await label.boundingBox()).height > 10);
   await page.getByLabel("bfq", { exact: true }).uncheck();
   const left = await page.evaluate(() => [...document.querySelectorAll("tr[data-column], .s[data-column]")]
     .filter((part) => part.dataset.column === "3" && !part.hasAttribute("data-off")).length);

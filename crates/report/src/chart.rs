@@ -201,15 +201,9 @@ impl Chart {
             Anchor::Start,
             FINE,
             Colour::Soft,
-            &shortened(&self.head[1], SMALL, width - BUTTON),
+            &shortened(&self.head[1], SMALL, width),
         );
-        canvas.text(
-            (MARGIN, LINE * 3.0),
-            Anchor::Start,
-            FINE,
-            Colour::Soft,
-            &format!("\u{2191} {}", self.y.label),
-        );
+        canvas.text((MARGIN, LINE * 3.0), Anchor::Start, FINE, Colour::Soft, &self.y.label);
         let (x, y) = (self.x_range(), self.y_range());
         let panels = self.arranged();
         for panel in &panels {
@@ -219,13 +213,7 @@ impl Chart {
             }
         }
         let bottom = panels.iter().map(|panel| panel.area.bottom()).fold(0.0, f64::max) + MARKS;
-        canvas.text(
-            (WIDTH - MARGIN, bottom + LINE * 0.4),
-            Anchor::End,
-            FINE,
-            Colour::Soft,
-            &format!("{} \u{2192}", self.x.label),
-        );
+        canvas.text((WIDTH - MARGIN, bottom + LINE * 0.4), Anchor::End, FINE, Colour::Soft, &self.x.label);
         self.draw_keys(canvas, bottom + LINE);
     }
 

@@ -172,7 +172,7 @@ impl JobChart {
             Anchor::Start,
             FINE,
             Colour::Soft,
-            &shortened(&self.conditions, SMALL, width - BUTTON),
+            &shortened(&self.conditions, SMALL, width),
         );
     }
 

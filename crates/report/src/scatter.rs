@@ -54,14 +54,8 @@ impl Scatter {
         let x = Scale::of(self.dots.iter().map(|dot| dot.x), area.left, area.right());
         let y = Scale::of(self.dots.iter().map(|dot| dot.y), area.bottom(), area.top);
         svg.text((MARGIN, 14.0), Anchor::Start, BOLD, Colour::Ink, title);
-        svg.text((MARGIN, 34.0), Anchor::Start, FINE, Colour::Soft, &format!("\u{2191} {}", self.y));
-        svg.text(
-            (SIZE.0 - MARGIN, SIZE.1 - 12.0),
-            Anchor::End,
-            FINE,
-            Colour::Soft,
-            &format!("{} \u{2192}", self.x),
-        );
+        svg.text((MARGIN, 34.0), Anchor::Start, FINE, Colour::Soft, &self.y);
+        svg.text((SIZE.0 - MARGIN, SIZE.1 - 12.0), Anchor::End, FINE, Colour::Soft, &self.x);
         for (place, text) in x.marks() {
             svg.line((place, area.top), (place, area.bottom()), Colour::Rule);
             svg.text((place, area.bottom() + SMALL), Anchor::Middle, FINE, Colour::Ink, &text);

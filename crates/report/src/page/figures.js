@@ -30,8 +30,10 @@
         names.set(key.dataset.column, key.dataset.name.replace(/ \([^)]*\)$/, ""));
     const nav = document.querySelector(".contents");
     if (!nav || names.size < 2) return;
-    const field = html("fieldset", { className: "columns" });
-    field.append(html("legend", { textContent: "Show" }));
+    const field = html("div", { className: "columns" });
+    field.setAttribute("role", "group");
+    field.setAttribute("aria-label", "Schedulers shown");
+    field.append(html("span", { className: "soft", textContent: "Show" }));
     for (const [column, name] of [...names].sort(([a], [b]) => a - b)) {
       const box = html("input", { type: "checkbox", checked: true });
       const mark = html("i");
