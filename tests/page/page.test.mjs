@@ -1,106 +1,81 @@
-// The report as a browser shows it. FAIRLIFT_PAGE names the page, FAIRLIFT_GROUPS_PAGE one of a run with groups, FAIRLIFT_SHOTS a
-// folder for pictures of them.
+// The report as a browser shows it: the page as a whole, its tables, its slow requests, and its pictures.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
+import { bytes_of, drawn, folder, launch, open, unfold, url_of, violations } from "./browser.mjs";
 
-function page_of(variable) {
-  const file = process.env[variable];
-  if (!file) throw new Error(`${variable} must name a page`);
-  return pathToFileURL(resolve(file)).href;
-}
-const url = page_of("FAIRLIFT_PAGE"), groups_url = page_of("FAIRLIFT_GROUPS_PAGE");
-const shots = resolve(process.env.FAIRLIFT_SHOTS ?? "shots");
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const SIZE = { width: 1280, height: 900 };
+/** A page for a ticket: larger ones are refused. */
+const BYTES_MAX = 300_000;
+/** A picture in the repository. */
+const IMAGE_BYTES_MAX = 200_000;
 
 let browser;
-before(async () => {
-  mkdirSync(shots, { recursive: true });
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-      "--disable-component-update", "--disable-sync"],
-  });
-});
+before(async () => { browser = await launch(); });
 after(() => browser?.close());
 
-async function open(options = {}, address = url) {
-  const context = await browser.newContext({ viewport: SIZE, ...options });
-  const page = await context.newPage();
-  const asked = [], errors = [];
-  page.on("request", (request) => asked.push(request.url()));
-  page.on("pageerror", (error) => errors.push(error.message));
-  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
-  await page.goto(address);
-  return { context, page, asked, errors };
+for (const name of ["demo", "series", "groups"]) {
+  test(`${name}: no other file is asked for, and nothing complains`, async () => {
+    const { context, page, asked, errors } = await open(browser, name);
+    await unfold(page);
+    for (const story of (await page.locator("details.story > summary").all()).slice(0, 3)) await story.click();
+    assert.deepEqual(asked, [url_of(name)]);
+    assert.deepEqual(errors, []);
+    await context.close();
+  });
 }
 
-/** Violations as text, for a message that says what is wrong. */
-async function violations(page) {
-  await page.evaluate(axe);
-  const result = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  return result.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join("; ")}`);
-}
+test("the demo's page is small enough for a ticket", () => {
+  assert.ok(bytes_of("demo") < BYTES_MAX, `${bytes_of("demo")} bytes`);
+});
 
-/** Share of the picture's pixels that are not the most frequent colour. */
-async function drawn(page, locator) {
-  const png = (await locator.screenshot()).toString("base64");
-  return page.evaluate(async (data) => {
-    const image = new Image();
-    image.src = `data:image/png;base64,${data}`;
-    await image.decode();
-    const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
-    const context = canvas.getContext("2d");
-    context.drawImage(image, 0, 0);
-    const pixels = new Uint32Array(context.getImageData(0, 0, image.width, image.height).data.buffer);
-    const counts = new Map();
-    for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) ?? 0) + 1);
-    return 1 - Math.max(...counts.values()) / pixels.length;
-  }, png);
-}
-
-test("the page needs no other file and has no errors", async () => {
-  const { context, asked, errors } = await open();
-  assert.deepEqual(asked, [url]);
-  assert.deepEqual(errors, []);
+test("the page begins with the question, the answer and a picture of each job", async () => {
+  const { context, page } = await open(browser, "demo");
+  const order = await page.evaluate(() => {
+    const tops = [".question", ".told", ".jobs figure", "#tables", "#figures"].map((part) => document.querySelector(part));
+    return tops.map((part) => (part.closest("details.fold") ?? part).getBoundingClientRect().top);
+  });
+  assert.deepEqual(order, [...order].sort((a, b) => a - b));
+  assert.match(await page.locator(".told .verdict").textContent(), /fair/);
+  assert.equal(await page.locator(".jobs figure").count(), 2);
+  const words = await page.locator(".jobs .plot.wide").first().getAttribute("aria-label");
+  for (const wanted of ["none = mq-deadline = kyber = fl-deadline:", "p99 latency", "bandwidth", "due 50 %"])
+    assert.ok(words.includes(wanted), `${wanted}: ${words}`);
+  assert.equal(await page.locator("#tables").isVisible(), false, "the tables are folded");
   await context.close();
 });
 
-for (const scheme of ["light", "dark"]) {
-  test(`accessible in ${scheme}, with a story open`, async () => {
-    const { context, page } = await open({ colorScheme: scheme });
+for (const name of ["demo", "groups"]) for (const scheme of ["light", "dark"]) {
+  test(`${name}: accessible in ${scheme}, all open`, async () => {
+    const { context, page } = await open(browser, name, { colorScheme: scheme });
+    await unfold(page);
     await page.locator("details.story > summary").first().click();
     assert.deepEqual(await violations(page), []);
-    await page.screenshot({ path: join(shots, `page-${scheme}.png`) });
     await context.close();
   });
 }
 
-test("figures are drawn, in both schemes with different ground", async () => {
-  const grounds = new Set();
-  for (const scheme of ["light", "dark"]) {
-    const { context, page } = await open({ colorScheme: scheme });
-    const plots = page.locator(".plot");
-    assert.ok((await plots.count()) > 0);
-    for (const plot of (await plots.all()).slice(0, 4)) {
-      const share = await drawn(page, plot);
-      assert.ok(share > 0.01 && share < 0.5, `${share} of the picture is drawn`);
-    }
-    grounds.add(await page.evaluate(() => getComputedStyle(document.body).backgroundColor));
-    await context.close();
-  }
-  assert.equal(grounds.size, 2);
+test("the table's head stays, schedulers alike share a row, and marks are few", async () => {
+  const { context, page } = await open(browser, "demo");
+  await unfold(page);
+  const table = page.locator("#tables table.wide").first();
+  const heads = await table.locator("tbody tr:not(.group) th").allTextContents();
+  assert.deepEqual(heads.slice(0, 4), ["none = mq-deadline = kyber = fl-deadline", "bfq", "fl-cfq", "fair"]);
+  const head = await table.locator("thead th").first().evaluate((cell) => getComputedStyle(cell).position);
+  assert.equal(head, "sticky");
+  const columns = await table.evaluate((table) => [...table.tBodies].map((body) => {
+    const rows = [...body.rows].slice(1);
+    return [...rows[0].cells].map((_, at) => [rows.filter((row) => row.cells[at].classList.contains("best")).length, rows.length]);
+  }));
+  for (const [marked, rows] of columns.flat()) assert.ok(marked < rows, "not all of a column is best");
+  await context.close();
 });
 
 test("a slow request opens to its timeline, which the keyboard moves", async () => {
-  const { context, page } = await open();
-  const story = page.locator("details.story").last();
+  const { context, page } = await open(browser, "demo");
+  const story = page.locator("details.story").first();
   const summary = story.locator("summary");
+  assert.match(await summary.textContent(), /^[\d.kM]+ of [\d.kM]+ requests of \w+: mostly .* longest /);
   await summary.focus();
   await page.keyboard.press("Enter");
   const timeline = story.locator(".timeline svg");
@@ -114,80 +89,98 @@ test("a slow request opens to its timeline, which the keyboard moves", async () 
   });
   assert.ok(covered.bars > 0.99, `${covered.bars} of the time has a bar: the stretches leave no hole`);
   assert.ok(covered.plot > 0.5, `the bars take ${covered.plot} of the width`);
-  await story.screenshot({ path: join(shots, "timeline.png") });
+  await story.screenshot({ path: join(folder, "timeline.png") });
 
   const status = story.locator("[aria-live]");
   await story.getByRole("button", { name: "Zoom in" }).focus();
   await page.keyboard.press("Enter");
   const zoomed = await status.textContent();
   await page.keyboard.press("ArrowRight");
-  const moved = await status.textContent();
-  assert.notEqual(moved, zoomed);
+  assert.notEqual(await status.textContent(), zoomed);
   await page.keyboard.press("0");
   assert.match(await status.textContent(), /^0 ns to /);
   await context.close();
 });
 
-test("the parts of a story add up to its time", async () => {
-  const { context, page } = await open();
-  const gaps = await page.evaluate(() => [...document.querySelectorAll("details.story")].map((story) => {
+test("the parts of a story add up to its time, each sort stands once, and the drive's queue is told from its service", async () => {
+  const { context, page } = await open(browser, "demo");
+  const ends = await page.evaluate(() => [...document.querySelectorAll("details.story")].map((story) => {
     const rows = [...story.querySelectorAll("tbody tr")].map((row) => [Number(row.dataset.from), Number(row.dataset.to)]);
     return rows.reduce((at, [from, to]) => (from === at ? to : NaN), 0);
   }));
-  assert.ok(gaps.length > 0);
-  assert.ok(gaps.every((end) => end > 0), "every stretch begins where the one before it ended");
+  assert.ok(ends.length > 0 && ends.every((end) => end > 0), "every stretch begins where the one before it ended");
+  const sorts = await page.evaluate(() => [...document.querySelectorAll("#waits section")].map((section) =>
+    [...section.querySelectorAll("details.story > summary strong")].map((head) => head.textContent.replace(/^[\d.kM]+ of /, ""))));
+  for (const heads of sorts) assert.equal(new Set(heads).size, heads.length, `each sort once: ${heads}`);
+  const kinds = await page.evaluate(() => [...new Set([...document.querySelectorAll("[data-kind]")].map((row) => row.dataset.kind))]);
+  assert.ok(kinds.includes("inside") && kinds.includes("device"), `${kinds}`);
+  await context.close();
+});
+
+test("the map shows requests and lanes, and scrolls by keyboard", async () => {
+  const { context, page } = await open(browser, "demo");
+  const map = page.locator(".map").last();
+  await map.scrollIntoViewIfNeeded();
+  assert.ok((await drawn(page, map)) > 0.01);
+  const lanes = await map.locator(".fixed text").allTextContents();
+  assert.ok(lanes.includes("database") && lanes.includes("backup"), `${lanes}`);
+  assert.ok(await map.evaluate((box) => box.scrollWidth > box.clientWidth), "wider than its box");
+  await map.focus();
+  await page.keyboard.press("ArrowRight");
+  await page.waitForFunction((box) => box.scrollLeft > 0, await map.elementHandle());
+  await map.screenshot({ path: join(folder, "map.png") });
   await context.close();
 });
 
 test("readable without scripts, and on paper", async () => {
-  const { context, page } = await open({ javaScriptEnabled: false });
-  assert.ok((await page.locator("table").count()) > 0);
+  const { context, page } = await open(browser, "demo", { javaScriptEnabled: false });
+  for (const part of [".told", ".jobs svg", ".figures svg", ".map svg"]) assert.ok(await page.locator(part).first().isVisible(), part);
+  await page.locator("details.fold > summary", { hasText: "Tables" }).click();
+  assert.ok(await page.locator("#tables table").first().isVisible(), "a part unfolds");
   assert.ok((await page.locator("details.story tbody tr").count()) > 0);
   await context.close();
-  const printed = await open({ colorScheme: "dark" });
+  const printed = await open(browser, "demo", { colorScheme: "dark" });
   await printed.page.emulateMedia({ media: "print" });
   assert.equal(await printed.page.locator("nav").isVisible().catch(() => false), false);
   const ground = await printed.page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--paper"));
   assert.equal(ground.trim(), "#fff", "paper is white, whatever the screen is");
+  const pdf = await printed.page.pdf({ path: join(folder, "demo.pdf"), format: "A4", printBackground: true });
+  assert.ok(pdf.length > 20_000);
   await printed.context.close();
 });
 
-for (const width of [360, 768, 1280]) {
-  test(`nothing but tables is wider than a window of ${width} pixels`, async () => {
-    const { context, page } = await open({ viewport: { width, height: 800 } });
+for (const name of ["demo", "series", "groups"]) for (const width of [360, 390, 768, 1280, 1600, 2560]) {
+  test(`${name}: nothing is wider than a window of ${width} pixels`, async () => {
+    const { context, page } = await open(browser, name, { viewport: { width, height: 900 } });
+    await unfold(page);
     await page.locator("details.story > summary").last().click();
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
-    await page.screenshot({ path: join(shots, `page-${width}.png`) });
     await context.close();
   });
 }
 
-for (const [what, address] of [["the demo", url], ["groups", groups_url]]) test(`every figure of ${what} has a name, an axis in words and no text outside of it`, async () => {
-  const { context, page } = await open({}, address);
-  const faults = await page.evaluate(() => [...document.querySelectorAll(".plot")].flatMap((plot) => {
-    const name = plot.getAttribute("aria-label"), frame = plot.querySelector("svg").getBoundingClientRect();
-    const outside = [...plot.querySelectorAll("text")].filter((text) => {
-      const box = text.getBoundingClientRect();
-      return box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1;
-    });
-    return [...(name ? [] : ["a figure without a name"]), ...outside.map((text) => `${name}: '${text.textContent.trim()}'`)];
-  }));
-  assert.deepEqual(faults, []);
-  await context.close();
+test("wide screens are used", async () => {
+  for (const [width, beside] of [[1600, 2], [2560, 2]]) {
+    const { context, page } = await open(browser, "demo", { viewport: { width, height: 1000 } });
+    const tops = await page.locator(".jobs figure").evaluateAll((all) => all.map((figure) => figure.getBoundingClientRect().top));
+    assert.equal(tops.filter((top) => top === tops[0]).length, beside, `${width}`);
+    const used = await page.locator("main").evaluate((main) => main.getBoundingClientRect().width / innerWidth);
+    assert.ok(used > 0.75, `${used} of ${width} pixels`);
+    await context.close();
+  }
 });
 
-test("each group's share is drawn beside what its weight entitles it to", async () => {
-  const { context, page } = await open({}, groups_url);
-  assert.deepEqual(await violations(page), []);
-  for (const group of ["/vms", "/vms/heavy", "/vms/light", "/batch"]) {
-    const plot = page.locator(`.plot[aria-label^="Share of device time: group ${group}."]`);
-    assert.equal(await plot.count(), 1, group);
-    const legend = await plot.locator("svg text").allTextContents();
-    assert.ok(legend.some((text) => text.trim().startsWith("due")), `${group}: ${legend}`);
-    const share = await drawn(page, plot);
-    assert.ok(share > 0.01 && share < 0.5, `${share} of the picture is drawn`);
+test("pictures of the page", async () => {
+  const update = process.env.FAIRLIFT_UPDATE === "1";
+  const images = update ? resolve(process.env.FAIRLIFT_IMAGES ?? "docs/img") : folder;
+  mkdirSync(images, { recursive: true });
+  for (const [width, height] of [[390, 844], [1600, 1000], [2560, 1300]]) for (const colorScheme of ["light", "dark"]) {
+    const { context, page } = await open(browser, "demo", { viewport: { width, height }, colorScheme });
+    const session = await context.newCDPSession(page);
+    const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: 80 });
+    const bytes = Buffer.from(data, "base64");
+    assert.ok(bytes.length > 5_000 && bytes.length < IMAGE_BYTES_MAX, `${bytes.length} bytes`);
+    writeFileSync(join(images, `page-${width}-${colorScheme}.webp`), bytes);
+    await context.close();
   }
-  const first = page.locator('.plot[aria-label^="Share of device time: group /vms/heavy."]');
-  await first.screenshot({ path: join(shots, "group-share.png") });
-  await context.close();
 });

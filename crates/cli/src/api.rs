@@ -6,15 +6,16 @@ use clap::Parser as _;
 use fairlift_sim::result::RunResult;
 use fairlift_sim::scenario::{Scenario, run_all};
 
+use crate::answer::Answer;
 use crate::answer::goal::Goal;
 use crate::args::{Arguments, Command, Format};
 use crate::error::quietly;
 use crate::input::{self, Columns};
-use crate::plan::{Plan, flat};
+use crate::plan::{self, Plan, flat};
 use crate::progress::threads;
 use crate::style::Style;
 use crate::trace::replay;
-use crate::{answer, csv, json, report, table};
+use crate::{answer, csv, json, report, table, view};
 
 pub use crate::error::Failure;
 pub use crate::sweep::api::{Best, Cells, Column, Sweep, Worker, columns_of_csv};
@@ -30,7 +31,8 @@ pub struct Compared {
     /// Where jobs run otherwise than under fio, a sentence each.
     pub warnings: Vec<String>,
     scenario: Scenario,
-    runs: Vec<Vec<RunResult>>,
+    runs: plan::Compared,
+    asked: Option<(Goal, Vec<Answer>)>,
     repeat: String,
 }
 
@@ -54,7 +56,13 @@ impl Compared {
                     + &answer::text(scenario, &answers, &goal, Style::Plain);
                 let json = json::comparison(scenario, &compared.all(), &goal, &answers);
                 let csv = csv::csv(scenario, &compared.all());
-                Ok(Compared::new([table, json, csv], scenario.clone(), compared.first, words))
+                Ok(Compared::new(
+                    [table, json, csv],
+                    scenario.clone(),
+                    compared,
+                    Some((goal, answers)),
+                    words,
+                ))
             }
             Some(Command::Run(arguments)) => {
                 let scenario =
@@ -63,7 +71,13 @@ impl Compared {
                 let table = report::report(&scenario, &runs, Style::Plain);
                 let json = json::fio(&scenario.cases[0], &runs[0][0]);
                 let csv = csv::csv(&scenario, &flat(&runs));
-                Ok(Compared::new([table, json, csv], scenario, runs, words))
+                Ok(Compared::new(
+                    [table, json, csv],
+                    scenario,
+                    plan::Compared::of_one_seed(runs),
+                    None,
+                    words,
+                ))
             }
             Some(Command::Replay(arguments)) => {
                 let (scenario, trace, format) = replay::scenario(arguments, replay::load)?;
@@ -71,27 +85,33 @@ impl Compared {
                 let text =
                     |kind| replay::text(arguments, &scenario, &runs, (&trace, format), kind, Style::Plain);
                 let texts = [Format::Table, Format::Json, Format::Csv].map(text);
-                Ok(Compared::new(texts, scenario, runs, words))
+                Ok(Compared::new(texts, scenario, plan::Compared::of_one_seed(runs), None, words))
             }
             _ => Err(Failure::new("allowed: run, compare, replay")),
         })
     }
 
     /// `texts`: the table, JSON and CSV.
-    fn new(texts: [String; 3], scenario: Scenario, runs: Vec<Vec<RunResult>>, words: &[String]) -> Compared {
+    fn new(
+        texts: [String; 3],
+        scenario: Scenario,
+        runs: plan::Compared,
+        asked: Option<(Goal, Vec<Answer>)>,
+        words: &[String],
+    ) -> Compared {
         let [table, json, csv] = texts;
         let table = Style::Plain.visible(&table);
         let warnings = scenario.warnings.iter().map(ToString::to_string).collect();
-        Compared { table, json, csv, warnings, scenario, runs, repeat: crate::sweep::command(words) }
+        Compared { table, json, csv, warnings, scenario, runs, asked, repeat: crate::sweep::command(words) }
     }
 
     /// The page that `--report` writes, without what only a recorded run can tell.
     ///
     /// # Errors
-    /// When a figure cannot be drawn.
+    /// None so far.
     pub fn page(&self) -> Result<String, Failure> {
-        fairlift_report::page(&self.scenario, &self.runs, &self.repeat)
-            .map_err(|e| Failure::new(e.to_string()))
+        let asked = self.asked.as_ref().map(|(goal, answers)| (goal, &answers[..]));
+        Ok(fairlift_report::page(&view::report(&self.scenario, &self.runs, asked, self.repeat.clone())))
     }
 }
 

@@ -300,6 +300,7 @@ pub fn blank(name: &str, cases: Vec<Case>) -> Result<Scenario, Failure> {
         explain: false,
         warmup_ns: None,
         cases,
+        case_variable: String::new(),
         published: Vec::new(),
         left_out: Vec::new(),
         warnings: Vec::new(),

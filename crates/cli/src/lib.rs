@@ -28,7 +28,6 @@ mod reproduce;
 mod serve;
 mod settings;
 mod shell;
-mod spread;
 mod style;
 mod sweep;
 mod table;
@@ -43,11 +42,12 @@ use std::process::ExitCode;
 use answer::goal::Goal;
 use args::{Arguments, Command, CompareArguments, DevicesAction, Format, RunArguments};
 use error::Failure;
+use fairlift_report::spread;
 use fairlift_sim::result::RunResult;
 use fairlift_sim::scenario::{Scenario, run_all_recorded};
 use input::Columns;
 use output::Output;
-use plan::Plan;
+use plan::{Compared, Plan};
 use progress::Bar;
 use style::Style;
 use view::View;
@@ -121,8 +121,8 @@ fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let runs = simulate(&plan.run, arguments.work.threads, arguments.work.trace.as_deref())?;
     let mut compared = plan.sort(runs);
     let scenario = &plan.shown;
-    view.write(scenario, &mut compared.first, arguments.work.explain)?;
     let answers = answer::answers(scenario, &compared, &goal);
+    view.write(scenario, &mut compared, Some((&goal, &answers)), arguments.work.explain)?;
     let text = match arguments.results.output_format {
         Format::Table => {
             let style = output.style();
@@ -155,8 +155,10 @@ fn run_one(arguments: &RunArguments) -> Result<(), Failure> {
     }
     let view = View::open(&arguments.results.view)?;
     view.prepare(&mut scenario);
-    let mut runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
-    view.write(&scenario, &mut runs, arguments.work.explain)?;
+    let runs = simulate(&scenario, arguments.work.threads, arguments.work.trace.as_deref())?;
+    let mut compared = Compared::of_one_seed(runs);
+    view.write(&scenario, &mut compared, None, arguments.work.explain)?;
+    let runs = compared.first;
     let text = match arguments.results.output_format {
         Format::Table => output.style().visible(&report::report(&scenario, &runs, output.style())),
         Format::Json => json::fio(&scenario.cases[0], &runs[0][0]),

@@ -64,6 +64,18 @@ impl Plan {
 }
 
 impl Compared {
+    /// Results by case and scheduler, of one seed.
+    pub fn of_one_seed(first: Vec<Vec<RunResult>>) -> Compared {
+        let cases = first.len();
+        Compared { first, others: vec![Vec::new(); cases], paced: vec![Vec::new(); cases] }
+    }
+
+    /// Forget why things took as long as they did: it was recorded for a page only.
+    pub fn forget_explanations(&mut self) {
+        let others = self.others.iter_mut().flatten().flatten();
+        self.first.iter_mut().flatten().chain(others).for_each(|run| run.explanation = None);
+    }
+
     /// The results of a case.
     pub fn columns(&self, case: usize) -> Columns<'_> {
         let others = &self.others[case];

@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use fairlift_report::{Figure, figures, page};
-use fairlift_sim::result::RunResult;
+use fairlift_report::{Figure, PERCENTILE, Report, Told, figures, page};
 use fairlift_sim::scenario::Scenario;
 
+use crate::answer::goal::Goal;
+use crate::answer::{Answer, set};
 use crate::args::ViewArguments;
 use crate::cleanup::Unfinished;
 use crate::error::Failure;
 use crate::output::{Output, reason};
+use crate::plan::Compared;
 
 /// Where they go; made sure of before anything is computed.
 pub struct View {
@@ -41,21 +43,24 @@ impl View {
     pub fn write(
         self,
         scenario: &Scenario,
-        runs: &mut [Vec<RunResult>],
+        compared: &mut Compared,
+        asked: Option<(&Goal, &[Answer])>,
         explain: bool,
     ) -> Result<(), Failure> {
-        self.write_files(scenario, runs)?;
+        if self.page.is_some() || self.plots.is_some() {
+            self.write_files(&report(scenario, compared, asked, command()))?;
+        }
         if !explain {
-            runs.iter_mut().flatten().for_each(|run| run.explanation = None);
+            compared.forget_explanations();
         }
         Ok(())
     }
 
-    fn write_files(self, scenario: &Scenario, runs: &[Vec<RunResult>]) -> Result<(), Failure> {
+    fn write_files(self, report: &Report<'_>) -> Result<(), Failure> {
         if let Some(folder) = &self.plots {
             // All of them or none: a figure of an earlier run is replaced only when this one is whole.
             let mut written = Vec::new();
-            for figure in figures(scenario, runs) {
+            for figure in figures(report) {
                 written.extend(write_figure(&figure, folder)?);
             }
             for (unfinished, temporary, path) in written {
@@ -65,11 +70,39 @@ impl View {
             }
         }
         if let Some(output) = self.page {
-            let text =
-                page(scenario, runs, &command()).map_err(|e| Failure::new(e.to_string()).at("--report"))?;
-            output.write(&text).map_err(|e| e.at("--report"))?;
+            output.write(&page(report)).map_err(|e| e.at("--report"))?;
         }
         Ok(())
+    }
+}
+
+/// What the page is made of. `asked`: the goal, and what it comes to.
+pub fn report<'a>(
+    scenario: &'a Scenario,
+    compared: &'a Compared,
+    asked: Option<(&Goal, &[Answer])>,
+    repeat: String,
+) -> Report<'a> {
+    let case_of = |answer: &Answer| scenario.cases.iter().position(|case| case.name == answer.case);
+    let told = |answer: &Answer| {
+        Some(Told {
+            case: case_of(answer)?,
+            chosen: answer.chosen,
+            matters: answer.matters,
+            sentences: answer.sentences.clone(),
+            lines: set(scenario, answer),
+        })
+    };
+    let (question, answers) = asked.map_or((String::new(), Vec::new()), |(goal, answers)| {
+        (format!("Goal {}: {}.", goal.name(), goal.meaning()), answers.iter().filter_map(told).collect())
+    });
+    Report {
+        scenario,
+        runs: compared.by_case(),
+        question,
+        percentile: asked.and_then(|(goal, _)| goal.percentile()).unwrap_or(PERCENTILE),
+        answers,
+        repeat,
     }
 }
 

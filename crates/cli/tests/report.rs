@@ -33,7 +33,9 @@ fn the_page_is_one_file_with_tables_figures_settings_and_stories() {
     for wanted in [
         "<dt>Seed</dt><dd>7</dd>",
         "fairlift compare --kernel 2.6.31 mix.fio --scheduler deadline,cfq --seed 7 --report page.html",
-        "<caption>stream, reads</caption>",
+        "stream, reads</th>",
+        "id=\"tables\"",
+        "class=\"map drawn\"",
         "aria-label=\"Latency: points. ",
         "aria-label=\"Bandwidth: stream. ",
         "aria-label=\"Share of device time: points. ",
@@ -45,7 +47,64 @@ fn the_page_is_one_file_with_tables_figures_settings_and_stories() {
     for foreign in ["src=\"http", "href=\"http", "@import", "url("] {
         assert!(!page.contains(foreign), "the page asks for another file: {foreign}");
     }
-    assert_eq!(page.matches("<section class=\"case\"").count(), 1);
+    assert_eq!(page.matches("<details class=\"fold\"").count(), 5, "tables, figures, waits, map, settings");
+}
+
+/// The page of the demo, as the tests in a browser have it.
+fn demo(options: &str) -> String {
+    let folder = Folder::new();
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/demo.toml");
+    folder.run(&format!("compare {scenario} --goal p99:database --report page.html {options}")).ok();
+    fs::read_to_string(folder.path().join("page.html")).unwrap()
+}
+
+#[test]
+fn the_demos_page_begins_with_its_answer_and_is_small() {
+    let page = demo("");
+    assert!(page.len() < 300_000, "{} bytes", page.len());
+    let places: Vec<usize> =
+        ["Goal p99:database: the lowest p99", "fair (", "class=\"plot drawn wide\"", "id=\"tables\""]
+            .iter()
+            .map(|part| page.find(part).unwrap_or_else(|| panic!("the page has no '{part}'")))
+            .collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert!(page.contains("none = mq-deadline = kyber = fl-deadline</th>"), "equal rows are one");
+    assert!(page.contains("queued inside the drive, behind backup"));
+}
+
+#[test]
+fn several_seeds_have_intervals() {
+    let page = demo("--seeds 2 --runtime 3");
+    assert!(page.contains("seeds 1 to 2") && page.contains(" \u{b1}"), "figures have their intervals");
+}
+
+const SERIES: &str = "\
+title = \"readers\"
+device = \"hdd\"
+schedulers = [\"mq-deadline\", \"bfq\"]
+kernel = \"6.12\"
+runtime_s = 0.3
+case_variable = \"readers, all alike\"
+jobs = \"\"\"
+[reader]
+direct=1
+rw=randread
+bs=4k
+size=64m
+numjobs=${N}
+\"\"\"
+";
+
+#[test]
+fn a_series_of_cases_is_a_line_over_its_variable() {
+    let case = |n: u32| format!("[[case]]\nname = \"{n}\"\nvars = {{ N = \"{n}\" }}\n");
+    let text = SERIES.to_owned() + &[1, 2, 4].map(case).concat();
+    let folder = Folder::new().with("series.toml", &text);
+    folder.run("compare series.toml --report page.html").ok();
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    for wanted in ["aria-label=\"reader: p99 latency, by readers, all alike. ", "readers, all alike: 4"] {
+        assert!(page.contains(wanted), "the page has no '{wanted}'");
+    }
 }
 
 const GROUPS: &str = "\
@@ -75,7 +134,7 @@ fn groups_have_their_share_beside_what_is_due_to_their_weight() {
         "aria-label=\"Share of device time: group /vms/heavy. ",
         "aria-label=\"Share of device time: group /vms/light. ",
         "due by weight",
-        "<caption>group /vms/heavy, weight 300</caption>",
+        "group /vms/heavy, weight 300</th>",
     ] {
         assert!(page.contains(wanted), "the page has no '{wanted}'");
     }

@@ -1,50 +1,39 @@
-//! A line chart, drawn alike as SVG and as PNG.
+//! A line chart, or one with a panel for each line, drawn alike as SVG and as PNG.
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Once;
 
-use plotters::coord::Shift;
-use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-
+use crate::canvas::{
+    Anchor, Area, Bitmap, Canvas, Colour, DUE, Font, Place, Series, Stroke, Svg, shortened, text_width,
+    wrapped,
+};
 use crate::ticks;
 
-/// Size of a figure, in its own pixels: three beside each other fill a page, one a telephone.
-const SIZE: (u32, u32) = (500, 374);
-/// Pixels of a PNG for each of these.
-const PNG_SCALE: u32 = 2;
-const MARGIN: u32 = 10;
-/// Room for the marks' labels and the axis' name, below and on the left.
-const LABELS: (u32, u32) = (46, 78);
-const LEGEND_LINE: i32 = 20;
+/// Width of a figure, in its own pixels: two or three beside each other fill a page, one a telephone.
+const WIDTH: f64 = 500.0;
+/// Height of a plot, and of each of several panels.
+const PLOT_HEIGHT: f64 = 250.0;
+const PANEL_HEIGHT: f64 = 104.0;
+const MARGIN: f64 = 12.0;
+pub(crate) const TEXT: f64 = 13.0;
+pub(crate) const SMALL: f64 = 12.0;
+const LINE: f64 = 18.0;
+/// Height of each further line of a panel's title.
+const TITLE_LINE: f64 = 14.0;
+/// Below a plot: the marks' labels and the axis' name.
+const MARKS: f64 = 20.0;
 /// Width that a legend entry's stroke and gaps take beside its text.
-const LEGEND_STROKE: i32 = 26;
-const LEGEND_GAP: i32 = 18;
-const TEXT: i32 = 14;
-/// The lines at the top: what it shows, then of which load, device and kernel.
-const HEAD_LINE: i32 = 20;
-/// Most marks an axis gets; their number is decided by [`crate::ticks`].
-const MARKS_MAX: usize = 40;
+const KEY_STROKE: f64 = 26.0;
+const KEY_GAP: f64 = 16.0;
 
-/// Colours of the lines, dark enough for white paper (at least 4.5:1). The page names them by number and has lighter
-/// ones for a dark screen.
-pub(crate) const COLOURS: [RGBColor; 8] = [
-    RGBColor(0x00, 0x5f, 0xa8),
-    RGBColor(0xb8, 0x46, 0x00),
-    RGBColor(0x00, 0x73, 0x50),
-    RGBColor(0x9c, 0x3b, 0x7f),
-    RGBColor(0x56, 0x50, 0xc8),
-    RGBColor(0x7a, 0x5c, 0x00),
-    RGBColor(0xb0, 0x20, 0x30),
-    RGBColor(0x2f, 0x4f, 0x5f),
-];
-/// Text and axes.
-pub(crate) const INK: RGBColor = RGBColor(0x1a, 0x1a, 0x1a);
-/// Lines of the grid.
-pub(crate) const RULE: RGBColor = RGBColor(0xd8, 0xd8, 0xd8);
-pub(crate) const PAPER: RGBColor = WHITE;
+/// Right of a title the page has a button.
+pub(crate) const BUTTON: f64 = 30.0;
+/// Bold letters are so much wider than the others.
+pub(crate) const WIDER: f64 = 1.12;
+
+pub(crate) const PLAIN: Font = Font { size: TEXT, bold: false };
+pub(crate) const BOLD: Font = Font { size: TEXT, bold: true };
+pub(crate) const FINE: Font = Font { size: SMALL, bold: false };
 
 /// How values lie along an axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,7 +46,7 @@ pub(crate) enum Scale {
 
 /// What goes along an axis. Values on a logarithmic axis are given as they are.
 pub(crate) struct Axis {
-    pub label: &'static str,
+    pub label: String,
     pub scale: Scale,
     /// How a value is written.
     pub write: fn(f64) -> String,
@@ -67,28 +56,25 @@ pub(crate) struct Axis {
 pub(crate) struct Line {
     pub label: String,
     pub points: Vec<(f64, f64)>,
-    /// Which of [`COLOURS`].
+    /// Lowest and highest at each of the points; empty: there is nothing around the line.
+    pub band: Vec<(f64, f64)>,
+    /// Which of the colours, and which scheduler's column.
     pub colour: usize,
     /// What should be, rather than what was.
     pub dashed: bool,
+    /// What it is worth at each of the chart's stops, in words.
+    pub values: Vec<String>,
+    /// Where the marks of these are, as values; one for each stop.
+    pub at: Vec<Option<(f64, f64)>>,
 }
 
-/// A dash and the gap behind it, pixels.
-const DASH: (u32, u32) = (6, 4);
-
-/// Lines that are the same in all points become one with both names: one would hide the other.
-pub(crate) fn united(lines: Vec<Line>) -> Vec<Line> {
-    let mut apart: Vec<Line> = Vec::new();
-    for line in lines {
-        match apart.iter_mut().find(|other| other.points == line.points && other.dashed == line.dashed) {
-            Some(other) => {
-                other.label.push_str(" = ");
-                other.label.push_str(&line.label);
-            }
-            None => apart.push(line),
-        }
-    }
-    apart
+/// Places along an axis at which the lines' values can be asked for.
+#[derive(Default)]
+pub(crate) struct Stops {
+    /// They lie on the y axis.
+    pub upright: bool,
+    /// Value on the axis, and how it is called.
+    pub places: Vec<(f64, String)>,
 }
 
 /// A line chart.
@@ -100,6 +86,9 @@ pub(crate) struct Chart {
     /// Values the y axis shows at least.
     pub y_includes: (f64, f64),
     pub lines: Vec<Line>,
+    /// A panel for each line that is not dashed, rather than all in one.
+    pub panels: bool,
+    pub stops: Stops,
 }
 
 /// A figure could not be drawn or written.
@@ -120,222 +109,333 @@ impl DrawError {
     }
 }
 
-fn failed(error: impl fmt::Display) -> DrawError {
-    DrawError(error.to_string())
+/// Lines that are the same in all points become one with both names: one would hide the other.
+pub(crate) fn united(lines: Vec<Line>) -> Vec<Line> {
+    let mut apart: Vec<Line> = Vec::new();
+    for line in lines {
+        match apart.iter_mut().find(|other| other.points == line.points && other.dashed == line.dashed) {
+            Some(other) => {
+                other.label.push_str(" = ");
+                other.label.push_str(&line.label);
+            }
+            None => apart.push(line),
+        }
+    }
+    apart
 }
 
+/// One plot of a chart: where it is and what is in it.
+struct Panel<'a> {
+    area: Area,
+    title: Option<&'a Line>,
+    lines: Vec<&'a Line>,
+    /// Marks of the y axis are written.
+    left: bool,
+    /// Marks of the x axis are.
+    bottom: bool,
+}
+
+/// The values at an axis' ends.
+type Range = (f64, f64);
+
 impl Chart {
-    /// As SVG.
-    pub(crate) fn svg(&self) -> Result<String, DrawError> {
-        let mut text = String::new();
-        self.draw(SVGBackend::with_string(&mut text, SIZE).into_drawing_area(), 1)?;
-        Ok(text)
+    /// As an SVG file.
+    pub(crate) fn svg(&self) -> String {
+        self.drawn().file()
+    }
+
+    /// As part of a page.
+    pub(crate) fn inline(&self) -> String {
+        self.drawn().inline()
+    }
+
+    fn drawn(&self) -> Svg {
+        let mut svg = Svg::new(self.size());
+        let (x, y) = (self.x_range(), self.y_range());
+        let panels = self.arranged();
+        let place = |value: f64| match self.stops.upright {
+            true => self.y.along(value, y, (panels[0].area.height, 0.0)),
+            false => self.x.along(value, x, (0.0, panels[0].area.width)),
+        };
+        let places: Vec<String> =
+            self.stops.places.iter().map(|(value, _)| format!("{:.1}", place(*value))).collect();
+        let labels: Vec<&str> = self.stops.places.iter().map(|(_, label)| label.as_str()).collect();
+        let areas: Vec<String> = panels
+            .iter()
+            .map(|p| format!("{:.1},{:.1},{:.1},{:.1}", p.area.left, p.area.top, p.area.width, p.area.height))
+            .collect();
+        if !places.is_empty() {
+            svg.attribute("data-stops", &places.join(" "));
+            svg.attribute("data-labels", &labels.join("|"));
+            svg.attribute("data-areas", &areas.join(" "));
+            svg.attribute("data-upright", if self.stops.upright { "1" } else { "0" });
+        }
+        self.draw(&mut svg);
+        svg
     }
 
     /// As a PNG file.
     pub(crate) fn png(&self, path: &Path) -> Result<(), DrawError> {
-        let size = (SIZE.0 * PNG_SCALE, SIZE.1 * PNG_SCALE);
-        self.draw(BitMapBackend::new(path, size).into_drawing_area(), PNG_SCALE)
+        let mut bitmap = Bitmap::new(path, self.size());
+        self.draw(&mut bitmap);
+        bitmap.finish().map_err(DrawError)
     }
 
-    /// `scale`: pixels of the area for each of the figure's own.
-    fn draw<B: DrawingBackend>(&self, area: DrawingArea<B, Shift>, scale: u32) -> Result<(), DrawError> {
-        load_font();
-        area.fill(&PAPER).map_err(failed)?;
-        let rows = self.legend_rows();
-        let legend_height = rows.len() as i32 * LEGEND_LINE + TEXT / 2;
-        let (head, rest) = area.split_vertically((2 * HEAD_LINE + TEXT / 4) * scale as i32);
-        let plot_height = SIZE.1 as i32 - legend_height - 2 * HEAD_LINE - TEXT / 4;
-        let (plot, legend) = rest.split_vertically(plot_height * scale as i32);
-        self.draw_head(&head, scale as i32)?;
-        self.draw_plot(&plot, scale)?;
-        draw_legend(&legend, &rows, scale as i32)?;
-        area.present().map_err(failed)
+    fn size(&self) -> (f64, f64) {
+        let bottom = self.arranged().iter().map(|panel| panel.area.bottom()).fold(0.0, f64::max);
+        let keys = if self.panels { self.keys_apart() } else { self.keys() };
+        (WIDTH, bottom + MARKS + LINE + keys.len() as f64 * LINE + MARGIN)
     }
 
-    fn draw_head<B: DrawingBackend>(
-        &self,
-        area: &DrawingArea<B, Shift>,
-        scale: i32,
-    ) -> Result<(), DrawError> {
-        for (row, (words, size)) in self.head.iter().zip([TEXT + 1, TEXT - 1]).enumerate() {
-            let text =
-                ("sans-serif", size * scale).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
-            let place = (2 * MARGIN as i32 * scale, (row as i32 * HEAD_LINE + HEAD_LINE * 3 / 4) * scale);
-            let words = shortened(words, SIZE.0 as i32 - 3 * MARGIN as i32);
-            area.draw(&Text::new(words, place, text)).map_err(failed)?;
-        }
-        Ok(())
-    }
-
-    fn draw_plot<B: DrawingBackend>(
-        &self,
-        area: &DrawingArea<B, Shift>,
-        scale: u32,
-    ) -> Result<(), DrawError> {
+    fn draw(&self, canvas: &mut impl Canvas) {
+        let width = WIDTH - 2.0 * MARGIN;
+        canvas.text(
+            (MARGIN, LINE * 0.8),
+            Anchor::Start,
+            BOLD,
+            Colour::Ink,
+            &shortened(&self.head[0], TEXT * WIDER, width - BUTTON),
+        );
+        canvas.text(
+            (MARGIN, LINE * 1.8),
+            Anchor::Start,
+            FINE,
+            Colour::Soft,
+            &shortened(&self.head[1], SMALL, width),
+        );
+        canvas.text((MARGIN, LINE * 3.0), Anchor::Start, FINE, Colour::Soft, &self.y.label);
         let (x, y) = (self.x_range(), self.y_range());
-        let mut chart = ChartBuilder::on(area)
-            .margin(MARGIN * scale)
-            // The last mark's label is centred on the end of the axis.
-            .margin_right(2 * MARGIN * scale)
-            .x_label_area_size(LABELS.0 * scale)
-            .y_label_area_size(LABELS.1 * scale)
-            .build_cartesian_2d(
-                Marked { range: x, marks: self.x.marks(x) },
-                Marked { range: y, marks: self.y.marks(y) },
-            )
-            .map_err(failed)?;
-        let text = ("sans-serif", TEXT * scale as i32).into_font().color(&INK);
-        chart
-            .configure_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(RULE.stroke_width(scale))
-            .axis_style(INK.stroke_width(scale))
-            .label_style(text.clone())
-            .axis_desc_style(text)
-            .x_labels(MARKS_MAX)
-            .y_labels(MARKS_MAX)
-            .x_desc(self.x.label)
-            .y_desc(self.y.label)
-            .x_label_formatter(&|v| self.x.text(*v))
-            .y_label_formatter(&|v| self.y.text(*v))
-            .draw()
-            .map_err(failed)?;
-        for (position, line) in self.lines.iter().enumerate() {
-            let points = line.points.iter().map(|(px, py)| (self.x.place(*px), self.y.place(*py)));
-            let style = line.style(self.width(position) * scale);
-            let drawn = if line.dashed {
-                let (dash, gap) = (DASH.0 * scale, DASH.1 * scale);
-                chart.draw_series(DashedLineSeries::new(points, dash, gap, style)).map(drop)
-            } else {
-                chart.draw_series(LineSeries::new(points, style)).map(drop)
-            };
-            drawn.map_err(failed)?;
+        let panels = self.arranged();
+        for panel in &panels {
+            self.draw_frame(canvas, panel, x, y);
+            for line in &panel.lines {
+                self.draw_line(canvas, panel, line, x, y);
+            }
         }
-        Ok(())
+        let bottom = panels.iter().map(|panel| panel.area.bottom()).fold(0.0, f64::max) + MARKS;
+        canvas.text((WIDTH - MARGIN, bottom + LINE * 0.4), Anchor::End, FINE, Colour::Soft, &self.x.label);
+        self.draw_keys(canvas, bottom + LINE);
     }
 
-    /// Width of a line: later ones are thinner, so that one that lies on another hides nothing.
-    fn width(&self, position: usize) -> u32 {
-        if self.lines[position].dashed { 2 } else { (self.lines.len() - position + 1).min(5) as u32 }
+    fn draw_frame(&self, canvas: &mut impl Canvas, panel: &Panel<'_>, x: Range, y: Range) {
+        let Area { left, top, .. } = panel.area;
+        let (right, bottom) = (panel.area.right(), panel.area.bottom());
+        for mark in self.x.marks(x, if self.panels { 3.0 } else { 7.0 }) {
+            let at = linear(mark, x, (left, right));
+            canvas.line((at, top), (at, bottom), Colour::Rule);
+            if panel.bottom {
+                let text = self.x.text(mark);
+                let half = text_width(&text, SMALL) / 2.0;
+                canvas.text(
+                    (at.min(WIDTH - MARGIN / 2.0 - half), bottom + MARKS / 2.0),
+                    Anchor::Middle,
+                    FINE,
+                    Colour::Ink,
+                    &text,
+                );
+            }
+        }
+        for mark in self.y.marks(y, if self.panels { 3.0 } else { 6.0 }) {
+            let at = linear(mark, y, (bottom, top));
+            canvas.line((left, at), (right, at), Colour::Rule);
+            if panel.left {
+                canvas.text((left - 6.0, at), Anchor::End, FINE, Colour::Ink, &self.y.text(mark));
+            }
+        }
+        canvas.path(&[(left, top), (left, bottom), (right, bottom)], Stroke::Solid(1.0), Colour::Soft);
+        if let Some(line) = panel.title {
+            let title = panel_title(line, panel.area.width);
+            let font = Font { size: SMALL, bold: true };
+            for (row, words) in title.iter().rev().enumerate() {
+                let place = (left, top - LINE * 0.45 - row as f64 * TITLE_LINE);
+                canvas.text(place, Anchor::Start, font, Colour::of_column(line.colour), words);
+            }
+        }
     }
 
-    fn x_range(&self) -> (f64, f64) {
-        let values = self.lines.iter().flat_map(|l| &l.points).map(|(x, _)| self.x.place(*x));
-        widened(values)
+    fn draw_line(&self, canvas: &mut impl Canvas, panel: &Panel<'_>, line: &Line, x: Range, y: Range) {
+        let at = |(px, py): (f64, f64)| self.place(panel, (px, py), x, y);
+        let points: Vec<Place> = line.points.iter().copied().map(at).collect();
+        let colour = line.paint();
+        canvas.begin(&Series {
+            name: &line.label,
+            values: &line.values,
+            column: line.colour,
+            places: line.at.iter().map(|place| place.map(at)).collect(),
+        });
+        if line.band.len() == line.points.len() && points.len() > 1 {
+            let edge = |of: fn(&(f64, f64)) -> f64| {
+                line.points.iter().zip(&line.band).map(move |((px, _), band)| (*px, of(band)))
+            };
+            let outline: Vec<Place> = edge(|band| band.1)
+                .chain(edge(|band| band.0).collect::<Vec<_>>().into_iter().rev())
+                .map(at)
+                .collect();
+            canvas.fill(&outline, colour, true);
+        }
+        let stroke = if line.dashed { Stroke::Dashed(1.5) } else { Stroke::Solid(2.0) };
+        canvas.path(&simplified(&points), stroke, colour);
+        if points.len() <= FEW {
+            points.iter().for_each(|place| canvas.dot(*place, 3.0, colour));
+        }
+        canvas.end();
     }
 
-    fn y_range(&self) -> (f64, f64) {
-        let values = self.lines.iter().flat_map(|l| &l.points).map(|(_, y)| self.y.place(*y));
+    fn place(&self, panel: &Panel<'_>, (px, py): (f64, f64), x: Range, y: Range) -> Place {
+        let Area { left, top, .. } = panel.area;
+        (self.x.along(px, x, (left, panel.area.right())), self.y.along(py, y, (panel.area.bottom(), top)))
+    }
+
+    /// The panels, in rows of two, or the one plot.
+    fn arranged(&self) -> Vec<Panel<'_>> {
+        let marks = self.y.marks(self.y_range(), if self.panels { 3.0 } else { 6.0 });
+        let labels = marks.iter().map(|mark| text_width(&self.y.text(*mark), SMALL)).fold(0.0, f64::max);
+        let left = MARGIN + labels + 6.0;
+        let top = LINE * 3.75;
+        let width = WIDTH - left - MARGIN - 6.0;
+        if !self.panels {
+            let area = Area { left, top, width, height: PLOT_HEIGHT };
+            return vec![Panel {
+                area,
+                title: None,
+                lines: self.lines.iter().collect(),
+                left: true,
+                bottom: true,
+            }];
+        }
+        let own: Vec<&Line> = self.lines.iter().filter(|line| !line.dashed).collect();
+        let width = (width - KEY_GAP) / 2.0;
+        let titles = own.iter().map(|line| panel_title(line, width).len()).max().unwrap_or(1);
+        let title = LINE * 1.1 + (titles.max(1) - 1) as f64 * TITLE_LINE;
+        let panel = |(at, line): (usize, &&'_ Line)| {
+            let (row, column) = ((at / 2) as f64, (at % 2) as f64);
+            let area = Area {
+                left: left + column * (width + KEY_GAP),
+                top: top + title - LINE * 0.5 + row * (PANEL_HEIGHT + title + LINE * 0.4),
+                width,
+                height: PANEL_HEIGHT,
+            };
+            let beside = self
+                .lines
+                .iter()
+                .filter(|other| other.dashed && (other.colour == DUE || other.colour == line.colour));
+            Panel {
+                area,
+                title: None,
+                lines: beside.collect(),
+                left: at % 2 == 0,
+                bottom: at + 2 >= own.len(),
+            }
+        };
+        let mut panels: Vec<Panel<'_>> = own.iter().enumerate().map(panel).collect();
+        for (panel, line) in panels.iter_mut().zip(&own) {
+            panel.title = Some(line);
+            panel.lines.push(line);
+        }
+        panels
+    }
+
+    fn x_range(&self) -> Range {
+        widened(self.lines.iter().flat_map(|l| &l.points).map(|(x, _)| self.x.place(*x)))
+    }
+
+    fn y_range(&self) -> Range {
+        let values = self
+            .lines
+            .iter()
+            .flat_map(|l| l.points.iter().map(|(_, y)| *y).chain(l.band.iter().flat_map(|b| [b.0, b.1])));
         let (low, high) = self.y_includes;
-        let (low, high) = widened(values.chain([self.y.place(low), self.y.place(high)]));
+        let values = values
+            .map(|y| self.y.place(y))
+            .chain([low, high].into_iter().filter(|v| !v.is_nan()).map(|v| self.y.place(v)));
+        let (low, high) = widened(values);
         (low, high + (high - low) * 0.03)
     }
 
     /// The lines' entries, as many to a row as fit.
-    fn legend_rows(&self) -> Vec<Vec<(i32, &Line, u32)>> {
-        let mut rows: Vec<Vec<(i32, &Line, u32)>> = vec![Vec::new()];
-        let (left, right) = (MARGIN as i32 * 2, SIZE.0 as i32 - MARGIN as i32);
-        let mut x = left;
-        for (position, line) in self.lines.iter().enumerate() {
-            let width = LEGEND_STROKE + text_width(&line.label);
-            if x > left && x + width > right {
-                rows.push(Vec::new());
-                x = left;
-            }
-            if let Some(row) = rows.last_mut() {
-                row.push((x, line, self.width(position)));
-            }
-            x += width + LEGEND_GAP;
-        }
-        rows
+    fn keys(&self) -> Vec<Vec<(f64, &Line, String)>> {
+        rows_of(self.lines.iter())
     }
+
+    /// Of a chart of panels, whose titles are the names: what the dashed lines are.
+    fn keys_apart(&self) -> Vec<Vec<(f64, &Line, String)>> {
+        rows_of(self.lines.iter().filter(|line| line.dashed && line.colour == DUE))
+    }
+
+    fn draw_keys(&self, canvas: &mut impl Canvas, top: f64) {
+        let rows = if self.panels { self.keys_apart() } else { self.keys() };
+        for (row, keys) in rows.iter().enumerate() {
+            let y = top + row as f64 * LINE + LINE / 2.0;
+            for (x, line, label) in keys {
+                canvas.begin_key(line.colour, &line.label);
+                let stroke = if line.dashed { Stroke::Dashed(1.5) } else { Stroke::Solid(3.0) };
+                canvas.path(&[(*x, y), (x + KEY_STROKE - 8.0, y)], stroke, line.paint());
+                canvas.text((x + KEY_STROKE - 2.0, y), Anchor::Start, FINE, Colour::Ink, label);
+                canvas.end();
+            }
+        }
+    }
+}
+
+/// Lines of so few points get dots.
+const FEW: usize = 12;
+
+fn rows_of<'a>(lines: impl Iterator<Item = &'a Line>) -> Vec<Vec<(f64, &'a Line, String)>> {
+    let (left, right) = (MARGIN, WIDTH - MARGIN);
+    let mut rows: Vec<Vec<(f64, &Line, String)>> = Vec::new();
+    let mut x = right;
+    for line in lines {
+        let label = shortened(&line.label, SMALL, right - left - KEY_STROKE);
+        let width = KEY_STROKE + text_width(&label, SMALL);
+        if rows.is_empty() || x + width > right {
+            rows.push(Vec::new());
+            x = left;
+        }
+        if let Some(row) = rows.last_mut() {
+            row.push((x, line, label));
+        }
+        x += width + KEY_GAP;
+    }
+    rows
 }
 
 impl Axis {
     /// Where a value lies.
     fn place(&self, value: f64) -> f64 {
-        if self.scale == Scale::Logarithmic { value.max(1.0).log10() } else { value }
+        if self.scale == Scale::Logarithmic { value.max(1e-9).log10() } else { value }
+    }
+
+    /// Where a value lies between two pixels.
+    fn along(&self, value: f64, range: Range, pixels: Range) -> f64 {
+        linear(self.place(value), range, pixels)
     }
 
     fn text(&self, place: f64) -> String {
         (self.write)(if self.scale == Scale::Logarithmic { 10f64.powf(place) } else { place })
     }
 
-    /// Places with a mark.
-    fn marks(&self, range: (f64, f64)) -> Vec<f64> {
+    /// Places with a mark, about so many.
+    fn marks(&self, range: Range, about: f64) -> Vec<f64> {
         match self.scale {
-            Scale::Linear => ticks::linear(range),
-            Scale::Logarithmic => ticks::logarithmic(range),
+            Scale::Linear => ticks::linear(range, about),
+            Scale::Logarithmic => ticks::logarithmic(range, about),
             Scale::Nines => ticks::nines(range),
         }
     }
 }
 
 impl Line {
-    fn style(&self, width: u32) -> ShapeStyle {
-        COLOURS[self.colour % COLOURS.len()].stroke_width(width)
+    const fn paint(&self) -> Colour {
+        if self.colour == DUE && self.dashed { Colour::Line(DUE) } else { Colour::of_column(self.colour) }
     }
 }
 
-/// A range with the places of its marks.
-struct Marked {
-    range: (f64, f64),
-    marks: Vec<f64>,
-}
-
-impl Ranged for Marked {
-    type FormatOption = NoDefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, value: &f64, (low, high): (i32, i32)) -> i32 {
-        let part = (value - self.range.0) / (self.range.1 - self.range.0);
-        low + (part * f64::from(high - low)).round() as i32
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, _hint: Hint) -> Vec<f64> {
-        self.marks.clone()
-    }
-
-    fn range(&self) -> std::ops::Range<f64> {
-        self.range.0..self.range.1
-    }
-}
-
-/// Marks are written by the axis' own words; the library asks for this where it has none.
-impl ValueFormatter<f64> for Marked {
-    fn format(value: &f64) -> String {
-        crate::unit::short(*value)
-    }
-}
-
-fn draw_legend<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
-    rows: &[Vec<(i32, &Line, u32)>],
-    scale: i32,
-) -> Result<(), DrawError> {
-    let text = ("sans-serif", TEXT * scale).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
-    for (row, entries) in rows.iter().enumerate() {
-        let y = (row as i32 * LEGEND_LINE + LEGEND_LINE / 2) * scale;
-        for (x, line, width) in entries {
-            let (from, to) = (*x, x + LEGEND_STROKE - 8);
-            let (dash, step) = match line.dashed {
-                true => (DASH.0 as i32, (DASH.0 + DASH.1) as usize),
-                false => (to - from, (to - from) as usize),
-            };
-            for left in (from..to).step_by(step) {
-                let stroke = [(left * scale, y), ((left + dash).min(to) * scale, y)];
-                area.draw(&PathElement::new(stroke, line.style(width * scale as u32))).map_err(failed)?;
-            }
-            let place = ((x + LEGEND_STROKE - 2) * scale, y);
-            area.draw(&Text::new(line.label.clone(), place, text.clone())).map_err(failed)?;
-        }
-    }
-    Ok(())
+fn linear(value: f64, (low, high): Range, (from, to): Range) -> f64 {
+    from + (value - low) / (high - low) * (to - from)
 }
 
 /// A range around the values that has an extent even when they are all the same, or none.
-fn widened(values: impl Iterator<Item = f64>) -> (f64, f64) {
+fn widened(values: impl Iterator<Item = f64>) -> Range {
     let (low, high) =
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
     match (low.is_finite(), low < high) {
@@ -345,62 +445,94 @@ fn widened(values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// As much of a line as has room.
-fn shortened(text: &str, width: i32) -> String {
-    if text_width(text) <= width {
-        return text.to_owned();
+/// A path without the points that nobody would miss: those nearer than half a pixel to the line between their neighbours
+/// (Douglas and Peucker 1973), so that a page of many figures stays small.
+fn simplified(points: &[Place]) -> Vec<Place> {
+    const UNSEEN: f64 = 0.4;
+    let Some(last) = points.len().checked_sub(1).filter(|last| *last > 1) else { return points.to_vec() };
+    let mut kept = vec![false; points.len()];
+    (kept[0], kept[last]) = (true, true);
+    let mut ranges = vec![(0, last)];
+    while let Some((from, to)) = ranges.pop() {
+        let off = |at: &usize| distance(points[*at], points[from], points[to]);
+        let farthest = (from + 1..to).max_by(|a, b| off(a).total_cmp(&off(b)));
+        if let Some(at) = farthest.filter(|at| off(at) > UNSEEN) {
+            kept[at] = true;
+            ranges.extend([(from, at), (at, to)]);
+        }
     }
-    let fits = |end: &usize| text_width(&text[..*end]) + text_width(" …") <= width;
-    let ends = text.char_indices().map(|(at, _)| at);
-    let end = ends.take_while(fits).last().unwrap_or(0);
-    format!("{} …", text[..end].trim_end())
+    points.iter().zip(kept).filter(|(_, kept)| *kept).map(|(point, _)| *point).collect()
 }
 
-fn text_width(text: &str) -> i32 {
-    load_font();
-    let size = ("sans-serif", TEXT).into_font().box_size(text);
-    // Without a measure, a guess that is rather too wide.
-    size.map_or(TEXT * text.chars().count() as i32, |(width, _)| width as i32)
+/// Of a place from the line between two others.
+fn distance((x, y): Place, (ax, ay): Place, (bx, by): Place) -> f64 {
+    let (dx, dy) = (bx - ax, by - ay);
+    let length = dx.hypot(dy);
+    if length == 0.0 { (x - ax).hypot(y - ay) } else { (dy * (x - ax) - dx * (y - ay)).abs() / length }
 }
 
-/// Have the drawing library use our font as `sans-serif`: it is part of the program, so that text has the same extent on
-/// every machine.
-pub fn load_font() {
-    static LOADED: Once = Once::new();
-    LOADED.call_once(|| {
-        let font = include_bytes!("../font/DejaVuSans-latin.ttf");
-        // It fails only for a damaged font, which the tests would see.
-        let _ = plotters::style::register_font("sans-serif", FontStyle::Normal, font);
-    });
+/// A panel's title, in two lines if it is long.
+fn panel_title(line: &Line, width: f64) -> Vec<String> {
+    let mut lines = wrapped(&line.label, SMALL * WIDER, width);
+    if lines.len() > 2 {
+        let rest = lines.split_off(1).join(" ");
+        lines.push(rest);
+    }
+    lines.iter().map(|words| shortened(words, SMALL * WIDER, width)).collect()
+}
+
+/// A text in the lines that a label column of so many pixels has room for.
+pub(crate) fn label_lines(text: &str, width: f64) -> Vec<String> {
+    wrapped(text, TEXT, width).into_iter().map(|line| shortened(&line, TEXT, width)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn chart(points: Vec<(f64, f64)>) -> Chart {
+    fn chart(points: Vec<(f64, f64)>, panels: bool) -> Chart {
+        let line = |dashed: bool| Line {
+            label: "cfq <a&b>".into(),
+            points: points.clone(),
+            band: points.iter().map(|(_, y)| (y * 0.5, y * 2.0)).collect(),
+            colour: 0,
+            dashed,
+            values: Vec::new(),
+            at: Vec::new(),
+        };
         Chart {
             head: ["Latency: a".into(), "x".repeat(200)],
-            x: Axis { label: "time", scale: Scale::Logarithmic, write: crate::unit::time },
-            y: Axis { label: "share", scale: Scale::Linear, write: crate::unit::short },
+            x: Axis { label: "time".into(), scale: Scale::Logarithmic, write: crate::unit::time },
+            y: Axis { label: "share".into(), scale: Scale::Linear, write: crate::unit::short },
             y_includes: (0.0, 1.0),
-            lines: [false, true]
-                .map(|dashed| Line { label: "cfq <a&b>".into(), points: points.clone(), colour: 0, dashed })
-                .into(),
+            lines: [false, true].map(line).into(),
+            panels,
+            stops: Stops::default(),
         }
-    }
-
-    #[test]
-    fn text_is_measured_with_our_font() {
-        assert!(text_width("mmmm") > text_width("iiii"));
     }
 
     #[test]
     fn a_chart_is_drawn_with_any_number_of_points() {
         for points in [vec![], vec![(5.0, 0.5)], vec![(0.0, 0.0), (1e9, 1.0)]] {
-            let svg = chart(points).svg().unwrap();
-            assert!(svg.contains("cfq &lt;a&amp;b&gt;"), "names are text, not markup");
-            assert!(svg.contains("Latency: a") && svg.contains(" …") && !svg.contains(&"x".repeat(100)));
+            for panels in [false, true] {
+                let svg = chart(points.clone(), panels).svg();
+                assert!(svg.contains("cfq &lt;a&amp;b&gt;"), "names are text, not markup");
+                assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+            }
         }
+    }
+
+    #[test]
+    fn points_on_a_straight_line_are_left_out() {
+        let points: Vec<Place> = (0..100).map(|i| (f64::from(i), if i < 50 { 0.0 } else { 10.0 })).collect();
+        assert_eq!(simplified(&points), [(0.0, 0.0), (49.0, 0.0), (50.0, 10.0), (99.0, 10.0)]);
+    }
+
+    #[test]
+    fn equal_lines_are_one() {
+        let chart = chart(vec![(1.0, 2.0)], false);
+        let lines = chart.lines.into_iter().map(|line| Line { dashed: false, ..line }).collect();
+        let labels: Vec<String> = united(lines).into_iter().map(|line| line.label).collect();
+        assert_eq!(labels, ["cfq <a&b> = cfq <a&b>"]);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
-use crate::page::{STYLE, colours};
+use crate::page::shell::{self, Entry};
 
 /// A page.
 pub struct Document {
@@ -50,32 +50,21 @@ pub struct Drawing {
     pub title: String,
     /// How to read it.
     pub caption: String,
-    /// SVG.
+    /// SVG, as a file.
     pub svg: String,
+    /// The same as part of a page, which has its colours.
+    pub inline: String,
 }
 
 impl Document {
     /// As HTML, the figures in it.
     pub fn html(&self) -> String {
-        let markup = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    meta name="generator" content=(concat!("fairlift ", env!("CARGO_PKG_VERSION")));
-                    title { (self.title) }
-                    style { (PreEscaped(colours::css())) (PreEscaped(STYLE)) }
-                }
-                body {
-                    header { h1 { (self.title) } }
-                    main { (self.body()) }
-                    footer { p { "Simulated by fairlift " (env!("CARGO_PKG_VERSION")) ". The same sweep gives the same page." } }
-                }
-            }
-        };
-        markup.into_string()
+        let headings = self.blocks.iter().enumerate().filter_map(|(at, block)| match block {
+            Block::Heading(text) => Some(Entry { id: id(at), text: text.clone(), below: false }),
+            _ => None,
+        });
+        let contents: Vec<Entry> = headings.collect();
+        shell::page(&self.title, &html! {}, &contents, &self.body(), "The same sweep gives the same page.")
     }
 
     /// What stands on the page, without the page around it: for notebooks.
@@ -84,7 +73,7 @@ impl Document {
     }
 
     fn body(&self) -> Markup {
-        html! { @for block in &self.blocks { (of_block(block)) } }
+        html! { @for (at, block) in self.blocks.iter().enumerate() { (of_block(at, block)) } }
     }
 
     /// As Markdown; `figure` says how a picture's file is reached from there.
@@ -128,21 +117,23 @@ impl Table {
     }
 }
 
-fn of_block(block: &Block) -> Markup {
+/// Where a link to a block leads.
+fn id(at: usize) -> String {
+    format!("part-{at}")
+}
+
+fn of_block(at: usize, block: &Block) -> Markup {
     match block {
-        Block::Heading(text) => html! { h2 { (text) } },
+        Block::Heading(text) => html! { h2 id=(id(at)) { (text) } },
         Block::Part(text) => html! { h3 { (text) } },
         Block::Paragraph(text) => html! { p { (text) } },
-        Block::Code(text) => html! { pre { code { (text) } } },
+        Block::Code(text) => html! { pre tabindex="0" { code { (text) } } },
         Block::Table(table) => of_table(table),
-        Block::Figure(drawing) => html! {
-            figure {
-                div.plot role="img" aria-label={ (drawing.title) ". " (drawing.caption) } {
-                    (PreEscaped(colours::themed(&drawing.svg)))
-                }
-                figcaption { strong { (drawing.title) } " " (drawing.caption) }
-            }
-        },
+        Block::Figure(drawing) => shell::figure(
+            &format!("{}. {}", drawing.title, drawing.caption),
+            &drawing.inline,
+            &html! { strong { (drawing.title) } " " (drawing.caption) },
+        ),
     }
 }
 

@@ -5,22 +5,34 @@ use std::ops::Range;
 use fairlift_sim::group::{GroupClass, GroupOverTime, GroupResult};
 use fairlift_sim::result::RunResult;
 
-use crate::chart::{Axis, COLOURS, Chart, Line, Scale, united};
-use crate::curves::{Figure, JOBS_MAX, file_name, seconds, title};
-use crate::shares::{POINTS_MAX, percent};
+use crate::canvas::DUE;
+use crate::chart::{Axis, Chart, Line, Scale, united};
+use crate::curves::{Curve, Figure, JOBS_MAX, file_name, lines_over_time, title};
+use crate::report::Column;
+use crate::unit;
+use crate::windows::windows;
 
 /// A figure for each group but the root; at most [`JOBS_MAX`], of those that had most of the device.
-pub(crate) fn shares(case: usize, label: &str, runs: &[RunResult]) -> Vec<Figure> {
-    let histories: Vec<Vec<Interval<'_>>> =
-        runs.iter().map(|run| history(&run.groups, run.duration_ns)).collect();
-    shown(runs).into_iter().filter_map(|group| share(case, label, group, runs, &histories)).collect()
+pub(crate) fn shares(case: usize, label: &str, columns: &[Column<'_>]) -> Vec<Figure> {
+    let histories: Vec<Vec<Stretch<'_>>> =
+        columns.iter().map(|column| history(&column.first().groups, column.first().duration_ns)).collect();
+    shown(columns).into_iter().filter_map(|group| share(case, label, group, columns, &histories)).collect()
+}
+
+/// The part of the device's working time that was due to a group over the whole run, 0 to 1; `None`: nothing was recorded.
+pub(crate) fn due(run: &RunResult, group: usize) -> Option<f64> {
+    let history = history(&run.groups, run.duration_ns);
+    let worked = |stretch: &Stretch<'_>| stretch.whole.device_ns[0] as f64;
+    let all: f64 = history.iter().map(worked).sum();
+    let due: f64 = history.iter().map(|stretch| worked(stretch) * stretch.whole.due(group)).sum();
+    (all > 0.0).then(|| due / all)
 }
 
 /// The groups that are shown, by their places.
-pub(crate) fn shown(runs: &[RunResult]) -> Vec<usize> {
-    let count = runs.first().map_or(0, |run| run.groups.len());
-    let used =
-        |group: usize| runs.iter().filter_map(|r| r.groups.get(group)).map(|g| g.all.device_time_ns).max();
+pub(crate) fn shown(columns: &[Column<'_>]) -> Vec<usize> {
+    let runs = || columns.iter().map(Column::first);
+    let count = runs().next().map_or(0, |run| run.groups.len());
+    let used = |group: usize| runs().filter_map(|r| r.groups.get(group)).map(|g| g.all.device_time_ns).max();
     let mut kept: Vec<usize> = (1..count).filter(|group| used(*group) > Some(0)).collect();
     kept.sort_by_key(|group| std::cmp::Reverse(used(*group)));
     kept.truncate(JOBS_MAX);
@@ -32,43 +44,63 @@ fn share(
     case: usize,
     label: &str,
     group: usize,
-    runs: &[RunResult],
-    histories: &[Vec<Interval<'_>>],
+    columns: &[Column<'_>],
+    histories: &[Vec<Stretch<'_>>],
 ) -> Option<Figure> {
-    let path = runs.first()?.groups.get(group)?.path.as_str();
-    let mut lines = Vec::new();
+    let path = columns.first()?.first().groups.get(group)?.path.as_str();
+    let mut curves = Vec::new();
     let mut due = Vec::new();
-    for (colour, (run, history)) in runs.iter().zip(histories).enumerate() {
-        let at: Vec<&Interval<'_>> = history.iter().filter(|interval| interval.device_ns[0] > 0).collect();
+    for (column, history) in columns.iter().zip(histories) {
+        let at: Vec<&Stretch<'_>> = history.iter().filter(|stretch| stretch.whole.device_ns[0] > 0).collect();
         if at.len() < 2 {
             continue;
         }
-        let line = |value: fn(&Interval<'_>, usize) -> f64, dashed| Line {
-            label: run.scheduler.clone(),
-            points: at.iter().map(|interval| (interval.middle_s, 100.0 * value(interval, group))).collect(),
-            colour,
-            dashed,
+        let points = |value: &dyn Fn(&Interval<'_>) -> f64| -> Vec<(f64, f64)> {
+            at.iter().map(|stretch| (stretch.whole.middle_s, 100.0 * value(&stretch.whole))).collect()
         };
-        lines.push(line(|interval, group| interval.had(group), false));
-        due.push(line(|interval, group| interval.due(group), true));
+        let band = at.iter().map(|stretch| stretch.band(group)).collect();
+        curves.push((column, Curve { points: points(&|interval| interval.had(group)), band }));
+        due.push(Line {
+            label: column.label.clone(),
+            points: points(&|interval| interval.due(group)),
+            band: Vec::new(),
+            colour: column.at,
+            dashed: true,
+            values: Vec::new(),
+            at: Vec::new(),
+        });
     }
-    let mut lines = united(lines);
-    lines.extend(told(united(due)));
+    let (mut lines, stops) = lines_over_time(curves, 1.0, unit::percent);
     if lines.is_empty() {
         return None;
     }
+    let panels = lines.len() > 1;
+    let mut due = told(united(due));
+    for line in &mut due {
+        let value = |x: f64| line.points.iter().find(|(at, _)| (at - x).abs() < 1e-9).copied();
+        line.at = stops.places.iter().map(|(x, _)| value(*x)).collect();
+        line.values =
+            line.at.iter().map(|at| at.map_or_else(String::new, |(_, due)| unit::percent(due))).collect();
+    }
+    lines.extend(due);
     Some(Figure {
         name: file_name(&["share", label, "group", path.trim_start_matches('/')]),
         title: title("Share of device time", label, &format!("group {path}")),
-        caption: "The group's share of the device's working time, with the groups below it; dashed: its due by weight \
-                  among those that had requests waiting or in the device for at least half of the interval.",
+        caption: "The group's share of the device's working time, with the groups below it, and the lowest and highest within \
+                  each stretch; dashed: its due by weight among those that had requests waiting or in the device for at least half of it.",
         case,
         chart: Chart {
             head: Default::default(),
-            x: Axis { label: "time since the run's start", scale: Scale::Linear, write: seconds },
-            y: Axis { label: "share of device time", scale: Scale::Linear, write: percent },
+            x: Axis {
+                label: "time since the run's start".into(),
+                scale: Scale::Linear,
+                write: unit::seconds,
+            },
+            y: Axis { label: "share of device time".into(), scale: Scale::Linear, write: unit::percent },
             y_includes: (0.0, 100.0),
             lines,
+            panels,
+            stops,
         },
     })
 }
@@ -79,12 +111,28 @@ fn told(mut due: Vec<Line>) -> Vec<Line> {
     for line in &mut due {
         if is_one {
             line.label = "due by weight".to_owned();
-            line.colour = COLOURS.len() - 1;
+            line.colour = DUE;
         } else {
             line.label = format!("due, {}", line.label);
         }
     }
     due
+}
+
+/// A stretch of the run, and its parts.
+struct Stretch<'a> {
+    whole: Interval<'a>,
+    parts: Vec<Interval<'a>>,
+}
+
+impl Stretch<'_> {
+    /// The lowest and the highest share that a group had within it, percent.
+    fn band(&self, group: usize) -> (f64, f64) {
+        let had = 100.0 * self.whole.had(group);
+        let parts =
+            self.parts.iter().filter(|part| part.device_ns[0] > 0).map(|part| 100.0 * part.had(group));
+        parts.fold((had, had), |(low, high), share| (low.min(share), high.max(share)))
+    }
 }
 
 /// What the groups of a run had and asked for in a stretch of it, by their places.
@@ -100,15 +148,20 @@ struct Interval<'a> {
     asks: Vec<bool>,
 }
 
-/// The run in at most [`POINTS_MAX`] intervals; none if nothing was recorded.
-fn history(groups: &[GroupResult], duration_ns: u64) -> Vec<Interval<'_>> {
+/// The run in stretches; none if nothing was recorded.
+fn history(groups: &[GroupResult], duration_ns: u64) -> Vec<Stretch<'_>> {
     let over_time: Option<Vec<&GroupOverTime>> =
         groups.iter().map(|group| group.over_time.as_ref()).collect();
     let Some(over_time) = over_time.filter(|all| !all.is_empty()) else { return Vec::new() };
     let count = duration_ns.div_ceil(over_time[0].interval_ns) as usize;
-    let step = count.div_ceil(POINTS_MAX).max(1);
-    let interval = |from| Interval::new(groups, &over_time, from..(from + step).min(count));
-    (0..count).step_by(step).map(interval).collect()
+    let interval = |at: Range<usize>| Interval::new(groups, &over_time, at);
+    windows(count)
+        .into_iter()
+        .map(|window| Stretch {
+            whole: interval(window.whole),
+            parts: window.parts.into_iter().map(interval).collect(),
+        })
+        .collect()
 }
 
 impl Interval<'_> {
@@ -207,14 +260,14 @@ mod tests {
     fn what_is_due_is_the_product_of_the_weights_among_those_that_ask() {
         let groups = groups();
         let history = history(&groups, 2_000_000_000);
-        assert_eq!(history[0].due(1), 300.0 / 500.0, "beside /b and the root's own tasks");
-        assert_eq!(history[0].due(3), 0.6 * (100.0 / 300.0));
+        assert_eq!(history[0].whole.due(1), 300.0 / 500.0, "beside /b and the root's own tasks");
+        assert_eq!(history[0].whole.due(3), 0.6 * (100.0 / 300.0));
         assert_eq!(
-            [history[1].due(1), history[1].due(2)],
+            [history[1].whole.due(1), history[1].whole.due(2)],
             [1.0, 0.0],
             "/b had work for a tenth of the second second"
         );
-        assert_eq!(history[1].due(4), 200.0 / 300.0);
+        assert_eq!(history[1].whole.due(4), 200.0 / 300.0);
     }
 
     #[test]
@@ -222,14 +275,15 @@ mod tests {
         let mut groups = groups();
         groups[2].class = GroupClass::Rt;
         let history = history(&groups, 2_000_000_000);
-        assert_eq!([history[0].due(1), history[0].due(2)], [0.0, 1.0]);
-        assert_eq!(history[1].due(1), 1.0);
+        assert_eq!([history[0].whole.due(1), history[0].whole.due(2)], [0.0, 1.0]);
+        assert_eq!(history[1].whole.due(1), 1.0);
     }
 
     #[test]
     fn a_group_had_what_those_below_it_had() {
         let groups = groups();
-        let had: Vec<f64> = history(&groups, 2_000_000_000).iter().map(|interval| interval.had(1)).collect();
+        let had: Vec<f64> =
+            history(&groups, 2_000_000_000).iter().map(|stretch| stretch.whole.had(1)).collect();
         assert_eq!(had, [0.6, 1.0]);
     }
 
@@ -238,8 +292,11 @@ mod tests {
         let line = |label: &str, value| Line {
             label: label.to_owned(),
             points: vec![(0.0, value), (1.0, value)],
+            band: Vec::new(),
             colour: 0,
             dashed: true,
+            values: Vec::new(),
+            at: Vec::new(),
         };
         let labels = |lines| told(united(lines)).into_iter().map(|line| line.label).collect::<Vec<_>>();
         assert_eq!(labels(vec![line("noop", 50.0), line("cfq", 50.0)]), ["due by weight"]);

@@ -1,20 +1,29 @@
 //! Results as people would rather look at them: figures (SVG, PNG) and one page that holds everything.
 //!
-//! [`figures`] draws a scenario's results, [`page`] puts them beside the comparison, the settings and the story of the
-//! slowest requests. Both are pure functions of the results: equal results give equal bytes.
+//! [`figures`] draws a report's results, [`page`] puts them below the question and its answer, beside tables, the settings and the
+//! story of the slowest requests. Both are pure functions of the results: equal results give equal bytes.
 
+mod canvas;
 mod chart;
 mod curves;
 mod document;
+mod estimate;
 mod groups;
+mod job;
 mod page;
+mod report;
 mod scatter;
+mod series;
 mod shares;
+pub mod spread;
 mod ticks;
 mod unit;
+mod windows;
 
-pub use chart::{DrawError, load_font};
+pub use canvas::load_font;
+pub use chart::DrawError;
 pub use curves::{Figure, figures};
 pub use document::{Block, Document, Drawing, Table};
 pub use page::page;
+pub use report::{PERCENTILE, Report, Told};
 pub use scatter::{Dot, Scatter};

@@ -1,20 +1,22 @@
 //! Points in a plane, and the front of those that no other point beats.
 
-use std::fmt::Write as _;
-
-use plotters::style::RGBColor;
-
-use crate::chart::{COLOURS, INK, PAPER, RULE};
+use crate::canvas::{Anchor, Area, Canvas, Colour, Font, Place, Stroke, Svg};
+use crate::chart::{BOLD, FINE, SMALL};
+use crate::document::Drawing;
 use crate::{ticks, unit};
 
 /// Size of the picture and room for its marks and names, pixels.
-const SIZE: (f64, f64) = (500.0, 330.0);
-const LEFT: f64 = 78.0;
+const SIZE: (f64, f64) = (500.0, 350.0);
+const LEFT: f64 = 70.0;
+const TOP: f64 = 48.0;
 const BOTTOM: f64 = 46.0;
 const MARGIN: f64 = 14.0;
 /// Radius of a point, pixels.
 const DOT: f64 = 3.0;
 const FRONT_DOT: f64 = 5.0;
+/// Colours of the points, and of those on the front.
+const REST: Colour = Colour::Line(0);
+const FRONT: Colour = Colour::Line(1);
 
 /// A picture of points.
 pub struct Scatter {
@@ -39,68 +41,56 @@ pub struct Dot {
 }
 
 impl Scatter {
-    /// As SVG; the front's points are joined. Axes are logarithmic where the values differ by more than a factor of 20.
-    pub fn svg(&self) -> String {
-        let x = Scale::of(self.dots.iter().map(|dot| dot.x), LEFT, SIZE.0 - MARGIN);
-        let y = Scale::of(self.dots.iter().map(|dot| dot.y), SIZE.1 - BOTTOM, MARGIN);
-        let (ink, rule, front, rest) = (hex(INK), hex(RULE), hex(COLOURS[1]), hex(COLOURS[0]));
-        let mut out = format!(
-            "<svg width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" font-size=\"14\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"{2}\"/>\n",
-            SIZE.0,
-            SIZE.1,
-            hex(PAPER)
-        );
+    /// As a picture; the front's points are joined. Axes are logarithmic where the values differ by more than a factor of 20.
+    pub fn drawing(&self, name: String, title: String, caption: String) -> Drawing {
+        let mut svg = Svg::new(SIZE);
+        self.draw(&mut svg, &title);
+        Drawing { svg: svg.file(), inline: svg.inline(), name, title, caption }
+    }
+
+    fn draw(&self, svg: &mut Svg, title: &str) {
+        let area =
+            Area { left: LEFT, top: TOP, width: SIZE.0 - LEFT - MARGIN, height: SIZE.1 - TOP - BOTTOM };
+        let x = Scale::of(self.dots.iter().map(|dot| dot.x), area.left, area.right());
+        let y = Scale::of(self.dots.iter().map(|dot| dot.y), area.bottom(), area.top);
+        svg.text((MARGIN, 14.0), Anchor::Start, BOLD, Colour::Ink, title);
+        svg.text((MARGIN, 34.0), Anchor::Start, FINE, Colour::Soft, &self.y);
+        svg.text((SIZE.0 - MARGIN, SIZE.1 - 12.0), Anchor::End, FINE, Colour::Soft, &self.x);
         for (place, text) in x.marks() {
-            let _ = writeln!(
-                out,
-                "<path d=\"M{place:.1} {MARGIN}V{}\" stroke=\"{rule}\"/><text x=\"{place:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"{ink}\">{text}</text>",
-                SIZE.1 - BOTTOM,
-                SIZE.1 - BOTTOM + 17.0
-            );
+            svg.line((place, area.top), (place, area.bottom()), Colour::Rule);
+            svg.text((place, area.bottom() + SMALL), Anchor::Middle, FINE, Colour::Ink, &text);
         }
         for (place, text) in y.marks() {
-            let _ = writeln!(
-                out,
-                "<path d=\"M{LEFT} {place:.1}H{}\" stroke=\"{rule}\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"{ink}\">{text}</text>",
-                SIZE.0 - MARGIN,
-                LEFT - 6.0,
-                place + 5.0
+            svg.line((area.left, place), (area.right(), place), Colour::Rule);
+            svg.text(
+                (area.left - 6.0, place),
+                Anchor::End,
+                Font { size: SMALL, bold: false },
+                Colour::Ink,
+                &text,
             );
         }
-        let middle = |scale: &Scale| (scale.start + scale.end) / 2.0;
-        let _ = writeln!(
-            out,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"{ink}\">{}</text>",
-            middle(&x),
-            SIZE.1 - 8.0,
-            escaped(&self.x)
-        );
-        let _ = writeln!(
-            out,
-            "<text transform=\"translate(16 {}) rotate(-90)\" text-anchor=\"middle\" fill=\"{ink}\">{}</text>",
-            middle(&y),
-            escaped(&self.y)
-        );
-        let mut joined: Vec<(f64, f64)> =
-            self.dots.iter().filter(|dot| dot.front).map(|dot| (x.place(dot.x), y.place(dot.y))).collect();
+        let place = |dot: &Dot| (x.place(dot.x), y.place(dot.y));
+        let mut joined: Vec<Place> = self.dots.iter().filter(|dot| dot.front).map(place).collect();
         joined.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        let path: Vec<String> = joined.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
-        if path.len() > 1 {
-            let _ = writeln!(out, "<path d=\"M{}\" fill=\"none\" stroke=\"{front}\"/>", path.join("L"));
+        if joined.len() > 1 {
+            svg.path(&joined, Stroke::Solid(1.5), FRONT);
         }
         let (behind, before): (Vec<&Dot>, Vec<_>) = self.dots.iter().partition(|dot| !dot.front);
         for dot in behind.into_iter().chain(before) {
-            let (colour, radius) = if dot.front { (&front, FRONT_DOT) } else { (&rest, DOT) };
-            let _ = writeln!(
-                out,
-                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\" fill=\"{colour}\"><title>{}</title></circle>",
-                x.place(dot.x),
-                y.place(dot.y),
-                escaped(&dot.label)
+            let (colour, radius) = if dot.front { (FRONT, FRONT_DOT) } else { (REST, DOT) };
+            let told = format!(
+                "{}: {} {}, {} {}",
+                dot.label,
+                self.x,
+                unit::short(dot.x),
+                self.y,
+                unit::short(dot.y)
             );
+            svg.begin_titled(&told);
+            svg.dot(place(dot), radius, colour);
+            svg.end();
         }
-        out.push_str("</svg>\n");
-        out
     }
 }
 
@@ -132,18 +122,10 @@ impl Scale {
     /// Where marks are, and their texts.
     fn marks(&self) -> Vec<(f64, String)> {
         let range = (self.low, self.high);
-        let marks = if self.log { ticks::logarithmic(range) } else { ticks::linear(range) };
+        let marks = if self.log { ticks::logarithmic(range, 6.0) } else { ticks::linear(range, 6.0) };
         let value = |mark: f64| if self.log { 10f64.powf(mark) } else { mark };
         marks.into_iter().map(|mark| (self.place(value(mark)), unit::short(value(mark)))).collect()
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-fn hex(RGBColor(r, g, b): RGBColor) -> String {
-    format!("#{r:02X}{g:02X}{b:02X}")
 }
 
 #[cfg(test)]
@@ -158,10 +140,10 @@ mod tests {
             y: "y".into(),
             dots: vec![dot(3.0, 3.0, true), dot(1.0, 1.0, true), dot(2.0, 1.0, false)],
         };
-        let svg = scatter.svg();
+        let svg = scatter.drawing(String::new(), String::new(), String::new()).inline;
         assert_eq!(svg.matches("<circle").count(), 3);
-        let path =
-            svg.split("fill=\"none\"").next().and_then(|text| text.rsplit("d=\"M").next()).expect("a front");
+        let path = svg.split("l c1\" stroke-width=\"1.5\" d=\"M").nth(1).expect("a front");
+        let path = &path[..path.find('"').expect("its end")];
         let xs: Vec<f64> = path.split('L').filter_map(|p| p.split(' ').next()?.parse().ok()).collect();
         assert!(xs.len() == 2 && xs[0] < xs[1], "{path}");
         assert!(svg.contains("a&lt;b") && !svg.contains("a<b"));
@@ -170,7 +152,8 @@ mod tests {
     #[test]
     fn one_point_is_a_picture_too() {
         let dot = Dot { x: 5.0, y: 0.0, label: String::new(), front: true };
-        let svg = Scatter { x: String::new(), y: String::new(), dots: vec![dot] }.svg();
+        let scatter = Scatter { x: String::new(), y: String::new(), dots: vec![dot] };
+        let svg = scatter.drawing(String::new(), String::new(), String::new()).svg;
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     }
 }

@@ -10,6 +10,21 @@ pub(crate) fn time(ns: f64) -> String {
     }
 }
 
+/// A share.
+pub(crate) fn percent(value: f64) -> String {
+    format!("{} %", short(value))
+}
+
+/// Seconds.
+pub(crate) fn seconds(value: f64) -> String {
+    format!("{} s", short(value))
+}
+
+/// The unit for bandwidths up to so many bytes per second, and its name.
+pub(crate) fn of_bandwidth(most: f64) -> (f64, &'static str) {
+    if most >= 1_048_576.0 { (1_048_576.0, "MiB/s") } else { (1024.0, "KiB/s") }
+}
+
 /// Bytes per second.
 pub(crate) fn bandwidth(bytes_per_s: f64) -> String {
     match bytes_per_s {

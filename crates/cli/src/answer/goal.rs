@@ -187,6 +187,14 @@ impl Goal {
         }
     }
 
+    /// The percentile of a latency that it is about.
+    pub const fn percentile(&self) -> Option<f64> {
+        match self {
+            Goal::Of(Figure::Percentile(percent), _) => Some(*percent),
+            _ => None,
+        }
+    }
+
     /// A value with its unit.
     pub fn show(&self, value: f64) -> String {
         match self {

@@ -19,7 +19,7 @@ use crate::number::short;
 use crate::plan::{Columns, Compared};
 use goal::Goal;
 pub use paste::Lines;
-pub use print::text;
+pub use print::{set, text};
 
 /// A job that gets its best rate over this is kept.
 const FACTOR: f64 = 1.5;

@@ -82,6 +82,13 @@ fn paste(out: &mut String, scenario: &Scenario, answers: &[Answer]) {
     }
 }
 
+/// The lines to paste for an answer; empty: there are none.
+pub fn set(scenario: &Scenario, answer: &Answer) -> String {
+    let mut out = String::new();
+    lines(&mut out, &answer.lines, &scenario.schedulers[answer.chosen].to_string(), "");
+    out.trim().to_owned()
+}
+
 fn lines(out: &mut String, lines: &Lines, scheduler: &str, whose: &str) {
     let mut block = |head: &str, lines: &[String]| {
         if !lines.is_empty() {

@@ -189,18 +189,15 @@ fn drawing(
     };
     let scatter = Scatter { x: head(terms[0]), y: head(terms[1]), dots: whole.map(dot).collect() };
     let better = |term: &Term| if term.higher { "More" } else { "Less" };
-    Drawing {
-        name: format!("front-{circumstance}"),
-        title: if name.is_empty() { "Pareto front".to_owned() } else { format!("Pareto front: {name}") },
-        caption: format!(
-            "Each point is a setting; those that no other beats in every figure of the goal are large and joined. {} of {} and {} of {} is better.",
-            better(terms[0]),
-            terms[0].text.split(['<', '>']).next().unwrap_or_default().trim(),
-            better(terms[1]).to_lowercase(),
-            terms[1].text.split(['<', '>']).next().unwrap_or_default().trim(),
-        ),
-        svg: scatter.svg(),
-    }
+    let title = if name.is_empty() { "Pareto front".to_owned() } else { format!("Pareto front: {name}") };
+    let caption = format!(
+        "Each point is a setting; those that no other beats in every figure of the goal are large and joined. {} of {} and {} of {} is better.",
+        better(terms[0]),
+        terms[0].text.split(['<', '>']).next().unwrap_or_default().trim(),
+        better(terms[1]).to_lowercase(),
+        terms[1].text.split(['<', '>']).next().unwrap_or_default().trim(),
+    );
+    scatter.drawing(format!("front-{circumstance}"), title, caption)
 }
 
 fn sensitivities(figure_of: Option<&Term>, effects: &[Effect]) -> Table {

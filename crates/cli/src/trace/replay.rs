@@ -17,7 +17,7 @@ use crate::error::{Failure, note};
 use crate::grid::{WIDTH, wrapped};
 use crate::number::{count, seconds};
 use crate::output::Output;
-use crate::plan::{flat, single};
+use crate::plan::{Compared, flat, single};
 use crate::settings::Settings;
 use crate::style::Style;
 use crate::view::View;
@@ -49,8 +49,10 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     let view = View::open(&arguments.results.view)?;
     let (mut scenario, trace, format) = scenario(arguments, load)?;
     view.prepare(&mut scenario);
-    let mut runs = crate::simulate(&scenario, arguments.threads, arguments.record.as_deref())?;
-    view.write(&scenario, &mut runs, arguments.explain)?;
+    let runs = crate::simulate(&scenario, arguments.threads, arguments.record.as_deref())?;
+    let mut compared = Compared::of_one_seed(runs);
+    view.write(&scenario, &mut compared, None, arguments.explain)?;
+    let runs = compared.first;
     let style = output.style();
     output.write(&text(arguments, &scenario, &runs, (&trace, format), arguments.results.output_format, style))
 }

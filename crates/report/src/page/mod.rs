@@ -1,85 +1,55 @@
 //! The page: one file that needs no other, readable without scripts, with the keyboard, in light and dark and on paper.
 
-pub(crate) mod colours;
-mod comparison;
+mod groups;
+mod map;
 mod overview;
+mod programs;
+pub(crate) mod shell;
 mod stories;
+mod table;
 mod waits;
 
-use fairlift_sim::result::RunResult;
-use fairlift_sim::scenario::Scenario;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
-use crate::chart::DrawError;
-use crate::curves::{Figure, figures};
+use crate::curves::{Figure, figures, shown_jobs};
+use crate::job::JobChart;
+use crate::report::{Column, Report, Told};
+use crate::series;
+use shell::{Entry, fold};
 
-/// How pages look.
-pub(crate) const STYLE: &str = include_str!("style.css");
-
-/// The page of a scenario's results. `repeat` is the command that runs it again.
-///
-/// # Errors
-/// When a figure cannot be drawn.
-pub fn page(scenario: &Scenario, runs: &[Vec<RunResult>], repeat: &str) -> Result<String, DrawError> {
-    let figures = figures(scenario, runs);
-    let cases =
-        (0..runs.len()).map(|case| section(scenario, runs, &figures, case)).collect::<Result<Vec<_>, _>>()?;
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content=(concat!("fairlift ", env!("CARGO_PKG_VERSION")));
-                title { (scenario.title) }
-                style { (PreEscaped(colours::css())) (PreEscaped(STYLE)) }
-            }
-            body {
-                a.skip href="#results" { "Skip to the results" }
-                header {
-                    h1 { (scenario.title) }
-                    @for paragraph in paragraphs(&scenario.about) { p { (paragraph) } }
-                    (settings(scenario, runs, repeat))
-                }
-                @if runs.len() > 1 { (contents(scenario)) }
-                main id="results" { (overview::overview(scenario, runs)) @for case in &cases { (case) } }
-                script { (PreEscaped(include_str!("timeline.js"))) }
-                footer { p { "Simulated by fairlift " (env!("CARGO_PKG_VERSION")) ". The same seed gives the same page." } }
-            }
+/// The page of a comparison's results: the question and its answer, a picture of each job, then figures, waits and tables.
+pub fn page(report: &Report<'_>) -> String {
+    let figures = figures(report);
+    let cases = 0..report.runs.len();
+    let parts: Vec<Part> = cases.flat_map(|case| parts(report, &figures, case)).collect();
+    let overview = overview::overview(report);
+    let mut contents =
+        vec![entry("answer", if report.answers.is_empty() { "Results" } else { "Answer" }, false)];
+    contents.extend(parts.iter().map(|part| entry(&part.id, &part.short, part.below)));
+    contents.push(entry("settings", "Settings", false));
+    let body = html! {
+        section.answer id="answer" aria-label="Answer" {
+            (question(report))
+            (overview)
+            @if report.runs.len() == 1 { (jobs(report, 0)) }
         }
+        @for part in &parts { (part.body) }
+        (fold("settings", "Settings", false, &settings(report)))
     };
-    Ok(markup.into_string())
+    let title = &report.scenario.title;
+    shell::page(title, &top(report), &contents, &body, "The same seed gives the same page.")
 }
 
-/// Blank lines part paragraphs.
-fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
-    text.split("\n\n").map(str::trim).filter(|p| !p.is_empty())
+/// A part of the page that folds.
+struct Part {
+    id: String,
+    short: String,
+    below: bool,
+    body: Markup,
 }
 
-/// What was run, so that it can be run again.
-fn settings(scenario: &Scenario, runs: &[Vec<RunResult>], repeat: &str) -> Markup {
-    let schedulers: Vec<&str> = runs.first().into_iter().flatten().map(|r| r.scheduler.as_str()).collect();
-    html! {
-        section aria-labelledby="settings" {
-            h2 id="settings" { "Settings" }
-            dl {
-                dt { "Device" } dd { (scenario.device.name()) }
-                dt { "Kernel" } dd { "Linux " (scenario.rules.version) }
-                dt { "Schedulers" } dd { (schedulers.join(", ")) }
-                dt { "Seed" } dd { (scenario.seed) }
-                dt { "Run it again" } dd { code { (repeat) } }
-            }
-        }
-    }
-}
-
-fn contents(scenario: &Scenario) -> Markup {
-    html! {
-        nav aria-label="Cases" {
-            ul { @for (i, case) in scenario.cases.iter().enumerate() { li { a href={ "#case-" (i) } { "Case " (case.name) } } } }
-        }
-    }
+fn entry(id: &str, text: &str, below: bool) -> Entry {
+    Entry { id: id.to_owned(), text: text.to_owned(), below }
 }
 
 /// Tells the landmarks of a case from those of the others.
@@ -87,31 +57,147 @@ fn in_case(case: &str) -> String {
     if case.is_empty() { String::new() } else { format!(", case {case}") }
 }
 
-fn section(
-    scenario: &Scenario,
-    runs: &[Vec<RunResult>],
-    figures: &[Figure],
-    case: usize,
-) -> Result<Markup, DrawError> {
-    let name = scenario.cases.get(case).map_or("", |c| c.name.as_str());
-    let heading = if name.is_empty() { "Results".to_owned() } else { format!("Case {name}") };
-    let drawn = figures.iter().filter(|f| f.case == case).map(figure).collect::<Result<Vec<_>, _>>()?;
-    Ok(html! {
-        section.case id={ "case-" (case) } aria-labelledby={ "case-" (case) "-title" } {
-            h2 id={ "case-" (case) "-title" } { (heading) }
-            (comparison::tables(name, &runs[case]))
-            div.figures { @for figure in &drawn { (figure) } }
-            (stories::stories(name, &runs[case]))
+/// What was run, in a few words, below the title.
+fn top(report: &Report<'_>) -> Markup {
+    let schedulers: Vec<&str> = report.scheduler_names();
+    html! {
+        p.facts {
+            (report.devices().join(" and ")) ", Linux " (report.scenario.rules.version) ", " (report.seeds()) " \u{b7} "
+            (schedulers.join(", "))
         }
-    })
+        @for paragraph in paragraphs(&report.scenario.about) { p.about { (paragraph) } }
+    }
 }
 
-fn figure(figure: &Figure) -> Result<Markup, DrawError> {
-    let svg = colours::themed(&figure.svg()?);
-    Ok(html! {
-        figure {
-            div.plot role="img" aria-label={ (figure.title) ". " (figure.caption) } { (PreEscaped(svg)) }
-            figcaption { (figure.caption) }
+/// Blank lines part paragraphs.
+fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
+    text.split("\n\n").map(str::trim).filter(|p| !p.is_empty())
+}
+
+/// What was asked, and the answer of each case.
+fn question(report: &Report<'_>) -> Markup {
+    html! {
+        @if !report.question.is_empty() { p.question { (report.question) } }
+        div.answers { @for told in &report.answers { (answer(report, told)) } }
+    }
+}
+
+fn answer(report: &Report<'_>, told: &Told) -> Markup {
+    let case = report.case_words(told.case);
+    let name = report.runs[told.case]
+        .get(told.chosen)
+        .and_then(|runs| runs.first())
+        .map_or("", |run| run.scheduler.as_str());
+    html! {
+        div.told {
+            p.verdict {
+                @if !case.is_empty() { span.soft { (case) " \u{2192} " } }
+                @if told.matters { strong { (name) } } @else { strong { "any scheduler" } }
+            }
+            p { (told.sentences.join(" ")) }
+            @if !told.lines.is_empty() {
+                details { summary { "How to set " (name) } pre tabindex="0" { code { (told.lines) } } }
+            }
         }
-    })
+    }
+}
+
+/// A picture of each job of a case.
+fn jobs(report: &Report<'_>, case: usize) -> Markup {
+    let columns = report.columns(case);
+    let charts: Vec<JobChart> =
+        shown_jobs(&columns).iter().filter_map(|job| JobChart::new(report, case, &columns, job)).collect();
+    html! {
+        div.jobs { @for chart in &charts {
+            figure {
+                div.plot.drawn.wide role="img" aria-label={ (chart.title) ". " (chart.words()) } { (maud::PreEscaped(chart.wide())) }
+                div.plot.drawn.narrow role="img" aria-label={ (chart.title) ". " (chart.words()) } { (maud::PreEscaped(chart.narrow())) }
+            }
+        } }
+        @if !charts.is_empty() {
+            p.note {
+                "Latency: the dot is the percentile, the line reaches from the median to the longest. Device time: the bar is what the job had, "
+                "the dashed line what it was due: an even part for each process, or by its group's weight. "
+                @if report.has_seeds() { "Brackets below a dot or bar: where the mean lies, 19 times of 20." }
+                @else { "One run each; --seeds 5 tells what is chance." }
+            }
+        }
+    }
+}
+
+/// The parts of a case, each of which folds: what there is to see, why, and the figures in numbers.
+fn parts(report: &Report<'_>, figures: &[Figure], case: usize) -> Vec<Part> {
+    let (name, columns) = (report.case_name(case), report.columns(case));
+    let many = report.runs.len() > 1;
+    let words = report.case_words(case);
+    let of_case = if name.is_empty() { String::new() } else { format!(", {words}") };
+    let mut parts = Vec::new();
+    let mut add = |what: &str, word: &str, is_open: bool, body: Markup| {
+        let id = if many { format!("{word}-{case}") } else { word.to_owned() };
+        let heading = format!("{what}{of_case}");
+        let body = fold(&id, &heading, is_open, &body);
+        parts.push(Part { id, short: what.to_owned(), below: many, body });
+    };
+    if many {
+        add("The jobs", "jobs", case == 0, jobs(report, case));
+    }
+    add("Tables", "tables", false, tables(name, &columns));
+    let drawn: Vec<&Figure> = figures.iter().filter(|figure| figure.case == case).collect();
+    if !drawn.is_empty() {
+        add(
+            "Over time",
+            "figures",
+            !many,
+            html! { div.figures { @for figure in drawn { (of_figure(figure)) } } },
+        );
+    }
+    if let Some(stories) = stories::stories(name, &columns) {
+        add("Why requests waited", "waits", !many, stories);
+    }
+    if let Some(maps) = map::maps(report, case, &columns) {
+        add("Where on the device", "map", !many, maps);
+    }
+    if let Some(first) = parts.first_mut().filter(|_| many) {
+        first.short = words;
+        first.below = false;
+    }
+    parts
+}
+
+fn tables(case: &str, columns: &[Column<'_>]) -> Markup {
+    html! {
+        (table::jobs(case, columns))
+        (table::totals(case, columns))
+        (groups::table(case, columns))
+        (programs::tables(case, columns))
+    }
+}
+
+/// A line chart of the page.
+fn of_figure(figure: &Figure) -> Markup {
+    shell::figure(
+        &format!("{}. {}", figure.title, figure.caption),
+        &figure.chart.inline(),
+        &html! { (figure.caption) },
+    )
+}
+
+/// The lines over a series of cases.
+fn of_series(report: &Report<'_>) -> Option<Markup> {
+    let figures = series::figures(report);
+    (!figures.is_empty()).then(|| html! { div.figures { @for figure in &figures { (of_figure(figure)) } } })
+}
+
+/// What was run, so that it can be run again.
+fn settings(report: &Report<'_>) -> Markup {
+    html! {
+        dl {
+            dt { "Device" } dd { (report.devices().join(", ")) }
+            dt { "Kernel" } dd { "Linux " (report.scenario.rules.version) }
+            dt { "Schedulers" } dd { (report.scheduler_names().join(", ")) }
+            dt { "Seed" } dd { (report.scenario.seed) }
+            @if report.has_seeds() { dt { "Seeds" } dd { (report.seeds()) } }
+            dt { "Run it again" } dd { code { (report.repeat) } }
+        }
+    }
 }

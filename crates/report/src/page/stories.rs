@@ -1,14 +1,17 @@
 //! The slowest requests and calls: each a line that says why it took so long, which opens to a timeline and its table.
 
-use fairlift_sim::anatomy::{Anatomy, CallStory, Calls, Cause, Part, RequestStory, Span, TaskId};
-use fairlift_sim::result::RunResult;
+use fairlift_sim::anatomy::{Anatomy, CallStory, Calls, Cause, Part, Sort, Span, TaskId};
 use maud::{Markup, html};
 
 use super::waits;
+use crate::report::Column;
 use crate::unit;
 
 /// Of more stretches than this the shortest are put together with their neighbours.
-const ROWS_MAX: usize = 60;
+const ROWS_MAX: usize = 24;
+
+/// Sorts of requests that are shown of a run: those with the slowest ones.
+const SORTS_MAX: usize = 6;
 
 /// One stretch of time as the page shows it, relative to the story's start.
 struct Row {
@@ -58,37 +61,38 @@ impl Row {
     }
 }
 
-/// The stories of all runs of a case.
-pub(super) fn stories(case: &str, runs: &[RunResult]) -> Markup {
-    let told: Vec<(&RunResult, &Anatomy)> =
-        runs.iter().filter_map(|run| Some((run, run.explanation.as_ref()?))).collect();
+/// The stories of all runs of a case; `None`: nothing was recorded.
+pub(super) fn stories(case: &str, columns: &[Column<'_>]) -> Option<Markup> {
+    let told: Vec<(&Column<'_>, &Anatomy)> =
+        columns.iter().filter_map(|column| Some((column, column.first().explanation.as_ref()?))).collect();
     if told.is_empty() {
-        return html! {};
+        return None;
     }
-    html! {
-        h3 { "Why they waited" }
-        p { "The slowest requests, and the slowest calls that wait for the disk. Each opens to a timeline that tells who had the "
+    Some(html! {
+        p { "Requests by what took most of their time, and the slowest of each sort. Each opens to a timeline that tells who had the "
             "device meanwhile: zoom with the buttons or + and -, move with the arrow keys." }
         (legend())
-        @for (run, anatomy) in told {
-            h4 { (run.scheduler) }
-            (waits::table(&scope(case, run), anatomy))
-            @for story in &anatomy.slowest { (request(&scope(case, run), anatomy, story)) }
-            @for calls in &anatomy.calls { @if let Some(story) = calls.slowest.first() { (call(&scope(case, run), anatomy, calls, story)) } }
-        }
-    }
+        @for (column, anatomy) in told { section data-column=(column.at) {
+            h3 { (column.label) }
+            (waits::table(&scope(case, column), anatomy))
+            @for sort in anatomy.sorts.iter().take(SORTS_MAX) { (request(&scope(case, column), anatomy, sort)) }
+            @if anatomy.sorts.len() > SORTS_MAX { p.note { (rest(anatomy)) } }
+            @for calls in &anatomy.calls { @if let Some(story) = calls.slowest.first() { (call(&scope(case, column), anatomy, calls, story)) } }
+        } }
+    })
 }
 
 /// What tells a run from all others of the page.
-fn scope(case: &str, run: &RunResult) -> String {
-    format!(", {}{}", run.scheduler, super::in_case(case))
+fn scope(case: &str, column: &Column<'_>) -> String {
+    format!(", {}{}", column.label, super::in_case(case))
 }
 
 fn legend() -> Markup {
     let kinds = [
-        ("device", "the device works on it"),
-        ("behind", "the device works for another task"),
-        ("idling", "the scheduler idles for a task"),
+        ("device", "served by the drive"),
+        ("inside", "queued inside the drive"),
+        ("behind", "queued in front of it, which works for another task"),
+        ("idling", "the scheduler idles for another task"),
         ("flush", "the device writes back its cache"),
         ("held", "held back or waiting otherwise"),
         ("cpu", "computing"),
@@ -98,8 +102,24 @@ fn legend() -> Markup {
     }
 }
 
-fn request(scope: &str, anatomy: &Anatomy, story: &RequestStory) -> Markup {
-    let own = story.task.map_or_else(|| anatomy.name(None).to_owned(), |task| numbered(anatomy, task));
+/// The sorts that are not shown.
+fn rest(anatomy: &Anatomy) -> String {
+    let rest = &anatomy.sorts[SORTS_MAX..];
+    let requests: u64 = rest.iter().map(|sort| sort.requests).sum();
+    let longest = rest.iter().map(|sort| sort.slowest.took_ns()).max().unwrap_or(0);
+    format!(
+        "{} more sorts with {} requests, none of which took longer than {}.",
+        rest.len(),
+        unit::count(requests),
+        unit::time(longest as f64)
+    )
+}
+
+/// The requests of a name that most of their time went to the same, and the slowest of them.
+fn request(scope: &str, anatomy: &Anatomy, sort: &Sort) -> Markup {
+    let story = &sort.slowest;
+    let name = anatomy.name(sort.task);
+    let own = story.task.map_or_else(|| name.to_owned(), |task| numbered(anatomy, task));
     let rows = story.spans.iter().map(|span| row_of_span(anatomy, &own, story.asked_ns, span)).collect();
     let size = u64::from(story.sectors) / 2;
     let what = format!(
@@ -108,13 +128,31 @@ fn request(scope: &str, anatomy: &Anatomy, story: &RequestStory) -> Markup {
         story.op,
         story.sector
     );
-    details(scope, story.took_ns(), &what, story.asked_ns, rows)
+    let of_name: u64 = anatomy
+        .sorts
+        .iter()
+        .filter(|other| anatomy.name(other.task) == name)
+        .map(|other| other.requests)
+        .sum();
+    let heading = html! {
+        strong { (unit::count(sort.requests)) " of " (unit::count(of_name)) " requests of " (name) ": mostly "
+            (anatomy.told(sort.cause, "the scheduler")) }
+        " " span.soft {
+            "mean " (unit::time(sort.total_ns as f64 / sort.requests.max(1) as f64)) ", longest " (unit::time(story.took_ns() as f64))
+        }
+    };
+    details(scope, story.took_ns(), &heading, &what, story.asked_ns, rows)
 }
 
 fn call(scope: &str, anatomy: &Anatomy, calls: &Calls, story: &CallStory) -> Markup {
     let rows = story.parts.iter().map(|part| row_of_part(anatomy, story.start_ns, part)).collect();
     let what = format!("{} by {}, the slowest of {}", calls.call.words(), calls.name, calls.count);
-    details(scope, story.end_ns - story.start_ns, &what, story.start_ns, rows)
+    let took_ns = story.end_ns - story.start_ns;
+    let heading = html! {
+        strong { (calls.count) " calls of " (calls.call.words()) " by " (calls.name) }
+        " " span.soft { "mean " (unit::time(calls.total_ns as f64 / calls.count.max(1) as f64)) ", longest " (unit::time(took_ns as f64)) }
+    };
+    details(scope, took_ns, &heading, &what, story.start_ns, rows)
 }
 
 fn row_of_span(anatomy: &Anatomy, own: &str, start_ns: u64, span: &Span) -> Row {
@@ -148,12 +186,13 @@ fn numbered(anatomy: &Anatomy, task: TaskId) -> String {
     }
 }
 
-fn details(scope: &str, took_ns: u64, what: &str, at_ns: u64, rows: Vec<Row>) -> Markup {
+fn details(scope: &str, took_ns: u64, heading: &Markup, what: &str, at_ns: u64, rows: Vec<Row>) -> Markup {
     let took = unit::time(took_ns as f64);
     html! {
         details.story {
-            summary { strong { (took) } " " (what) " " span.soft { (main_causes(&rows, took_ns)) } }
-            p { "Asked for at " (unit::time(at_ns as f64)) " of the run." }
+            summary { (heading) }
+            p { "The longest: " (what) ", asked for at " (unit::time(at_ns as f64)) " of the run, took " (took) ": "
+                (main_causes(&rows, took_ns)) "." }
             div.scroll tabindex="0" role="region" aria-label={ "Where " (took) " went: " (what) " at " (unit::time(at_ns as f64)) (scope) } {
                 table {
                     thead { tr { th.number scope="col" { "from" } th.number scope="col" { "for" } th scope="col" { "what" } } }
@@ -222,7 +261,8 @@ const fn whose(cause: Cause) -> Option<TaskId> {
 pub(super) const fn kind(cause: Cause) -> &'static str {
     match cause {
         Cause::Device => "device",
-        Cause::Behind(_) | Cause::Inside(_) => "behind",
+        Cause::Inside(_) => "inside",
+        Cause::Behind(_) => "behind",
         Cause::Idling(_) => "idling",
         Cause::Flush => "flush",
         Cause::Cpu | Cause::Switch | Cause::Sleep => "cpu",

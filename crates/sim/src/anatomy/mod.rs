@@ -10,8 +10,10 @@
 mod calls;
 mod recorder;
 mod samples;
+mod sorts;
 mod tasks;
 mod timeline;
+mod window;
 
 use serde::Serialize;
 
@@ -286,6 +288,53 @@ pub struct Calls {
     pub slowest: Vec<CallStory>,
 }
 
+/// Requests of the tasks of one name, most of whose time went to the same.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sort {
+    /// The first task of that name.
+    pub task: Option<TaskId>,
+    /// What took most of their time; a task in it stands for all of its name.
+    pub cause: Cause,
+    /// How many there are.
+    pub requests: u64,
+    /// Their time from the wish to the end, added up, nanoseconds.
+    pub total_ns: u64,
+    /// The slowest of them.
+    pub slowest: RequestStory,
+}
+
+/// A request that the device served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Served {
+    /// Whose.
+    pub task: Option<TaskId>,
+    /// It wrote (or discarded), rather than read.
+    pub write: bool,
+    /// First sector.
+    pub sector: u64,
+    /// Sectors.
+    pub sectors: u32,
+    /// When it went to the device, nanoseconds.
+    pub issued_ns: u64,
+    /// When the device began to serve it.
+    pub began_ns: u64,
+    /// When it was done.
+    pub done_ns: u64,
+}
+
+/// A window of a run in which every request is known.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Window {
+    /// From, nanoseconds of simulated time.
+    pub from_ns: u64,
+    /// To.
+    pub to_ns: u64,
+    /// In the order in which they were done.
+    pub requests: Vec<Served>,
+    /// What the queue and the device did meanwhile.
+    pub spans: Vec<Span>,
+}
+
 /// Time by cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Share {
@@ -358,6 +407,12 @@ pub struct Anatomy {
     pub slowest: Vec<RequestStory>,
     /// Calls that wait for the disk, by name and kind.
     pub calls: Vec<Calls>,
+    /// Requests by what took most of their time, the sort with the slowest first; for pages, not part of the JSON.
+    #[serde(skip)]
+    pub sorts: Vec<Sort>,
+    /// What the device did in a stretch of the run's second half (of a short run in all of it); for pictures, not part of the JSON.
+    #[serde(skip)]
+    pub window: Window,
 }
 
 impl Anatomy {

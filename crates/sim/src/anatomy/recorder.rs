@@ -7,11 +7,13 @@ use fairlift_core::request::{RequestState, Requests};
 use fairlift_core::{Bio, Flags, Op, Request, RequestId};
 
 use super::calls::CallTotals;
+use super::sorts::Sorts;
 use super::tasks::{Task, Why};
 use super::timeline::{State, Timeline, behind, push};
+use super::window::Windows;
 use super::{
-    Anatomy, Call, Cause, DeviceTimes, GroupTimes, RequestStory, SLOWEST_REQUESTS, Share, Span, Step,
-    TaskTimes,
+    Anatomy, Call, Cause, DeviceTimes, GroupTimes, RequestStory, SLOWEST_REQUESTS, Served, Share, Span, Step,
+    TaskTimes, Window,
 };
 use crate::engine::{OpId, TaskId};
 use crate::group::Cgroup;
@@ -63,6 +65,8 @@ pub(crate) struct Recorder {
     pub(super) open_calls: usize,
     pub(super) calls: BTreeMap<(String, Call), CallTotals>,
     slowest: Vec<RequestStory>,
+    sorts: Sorts,
+    windows: Windows,
     trim_at: usize,
 }
 
@@ -81,6 +85,8 @@ impl Recorder {
             open_calls: 0,
             calls: BTreeMap::new(),
             slowest: Vec::new(),
+            sorts: Sorts::default(),
+            windows: Windows::default(),
             trim_at: KEPT,
         }
     }
@@ -96,6 +102,7 @@ impl Recorder {
 
     pub(crate) fn named(&mut self, task: TaskId, name: &str) {
         name.clone_into(&mut self.task(task).name);
+        self.sorts.named(task, name);
     }
 
     /// The task is in this group.
@@ -224,7 +231,28 @@ impl Recorder {
                 *totals.causes.entry(span.cause).or_default() += span.end_ns - span.start_ns;
             }
         }
+        self.sorts.add(known.task, took, &spans, || story(&known, request, spans.clone()));
+        let served = Served {
+            task,
+            write: request.op != Op::Read,
+            sector: request.sector,
+            sectors: request.sectors,
+            issued_ns: known.issued_ns.unwrap_or(known.began_ns),
+            began_ns: known.began_ns,
+            done_ns: now,
+        };
+        if self.windows.add(served) {
+            let window = self.window();
+            self.windows.keep(window);
+        }
         self.keep_if_slow(&known, request, took, spans);
+    }
+
+    /// The last requests, and what the device did meanwhile.
+    fn window(&self) -> Window {
+        let mut window = self.windows.last();
+        self.timeline.split(window.from_ns, window.to_ns, &mut window.spans);
+        window
     }
 
     /// Where a request's time went.
@@ -246,25 +274,8 @@ impl Recorder {
             return;
         }
         self.slowest.truncate(SLOWEST_REQUESTS - 1);
-        let story = RequestStory {
-            number: known.number,
-            task: known.task,
-            op: match request.op {
-                Op::Read => "read",
-                Op::Discard => "discard",
-                Op::Write | Op::Flush => "write",
-            },
-            sync: request.is_sync(),
-            sector: request.sector,
-            sectors: request.sectors,
-            asked_ns: known.asked_ns,
-            queued_ns: known.queued_ns,
-            issued_ns: known.issued_ns.unwrap_or(known.queued_ns),
-            done_ns: known.done_ns.unwrap_or(known.queued_ns),
-            spans,
-        };
         let place = self.slowest.partition_point(|other| other.took_ns() >= took);
-        self.slowest.insert(place, story);
+        self.slowest.insert(place, story(known, request, spans));
     }
 
     /// An operation is done, ended by the request in `rq` if the device did one just now; in the block layer's order.
@@ -308,7 +319,7 @@ impl Recorder {
     /// Forget what nobody will ask for: before the oldest request, wait for a slot, and call.
     fn trim(&mut self, oldest_request_ns: u64) {
         let asked = self.asked.values().copied().min().unwrap_or(u64::MAX);
-        let before = self.oldest_call_ns().min(asked).min(oldest_request_ns);
+        let before = self.oldest_call_ns().min(asked).min(oldest_request_ns).min(self.windows.oldest_ns());
         self.timeline.forget(before);
         self.trim_at = KEPT.max(2 * self.timeline.len());
     }
@@ -323,6 +334,7 @@ impl Recorder {
         for task in 0..self.tasks.len() {
             self.resumes(TaskId(task), now);
         }
+        let window = self.windows.take().unwrap_or_else(|| self.window());
         let times = |(number, task): (usize, &Task)| TaskTimes {
             task: TaskId(number),
             name: task.name.clone(),
@@ -351,7 +363,30 @@ impl Recorder {
                 .into_iter()
                 .map(|((name, call), totals)| totals.into_calls(name, call))
                 .collect(),
+            sorts: self.sorts.finish(),
+            window,
         }
+    }
+}
+
+/// A request's way.
+fn story(known: &Critical, request: &Request, spans: Vec<Span>) -> RequestStory {
+    RequestStory {
+        number: known.number,
+        task: known.task,
+        op: match request.op {
+            Op::Read => "read",
+            Op::Discard => "discard",
+            Op::Write | Op::Flush => "write",
+        },
+        sync: request.is_sync(),
+        sector: request.sector,
+        sectors: request.sectors,
+        asked_ns: known.asked_ns,
+        queued_ns: known.queued_ns,
+        issued_ns: known.issued_ns.unwrap_or(known.queued_ns),
+        done_ns: known.done_ns.unwrap_or(known.queued_ns),
+        spans,
     }
 }
 

@@ -54,6 +54,8 @@ pub struct Scenario {
     pub warmup_ns: Option<u64>,
     /// What runs, by case.
     pub cases: Vec<Case>,
+    /// What the cases differ in, where their names are its values: `sequential readers`; empty: they are just cases.
+    pub case_variable: String,
     /// Figures to compare with.
     pub published: Vec<Published>,
     /// Printed figures that are not compared.

@@ -78,6 +78,8 @@ struct File {
     #[serde(default)]
     program: Vec<FileProgram>,
     #[serde(default)]
+    case_variable: String,
+    #[serde(default)]
     case: Vec<FileCase>,
     #[serde(default)]
     published: Vec<FilePublished>,
@@ -261,6 +263,7 @@ impl Reader<'_> {
             explain: false,
             warmup_ns,
             cases,
+            case_variable: file.case_variable,
             published,
             left_out,
             warnings,
