@@ -1,13 +1,20 @@
 //! What a modelled device does under the loads that measure a drive's rates: alone on it, as fast as it goes.
 //!
 //! The loads are those of `resctl-bench` and the kernel's `iocost_coef_gen.py`: direct I/O, many requests in flight, 4 KiB
-//! sequential and random, and large sequential blocks.
+//! sequential and random, and large sequential blocks. Latencies are those of the same tool: eight jobs of 256 requests each, so that
+//! most of a latency is the queue of the bench itself, outside the device.
+
+use std::collections::VecDeque;
 
 use crate::device::rng::Rng;
 use crate::device::{Command, Completion, Device, DeviceSpec, Measured, Op};
 
-/// Requests in flight.
+/// Requests in flight where rates are measured.
 const DEPTH: u32 = 128;
+/// Where latencies are: eight jobs of 256.
+const LATENCY_DEPTH: u32 = 2048;
+/// The latency that goes into the kernel's `io.cost.qos` is the 95th percentile times this.
+const LATENCY_MARGIN: f64 = 1.5;
 /// Requests of 4 KiB before counting starts, and counted: past what a write buffer hides.
 const WARM: u64 = 30_000;
 const COUNT: u64 = 60_000;
@@ -22,6 +29,7 @@ struct Load {
     /// Share of writes, percent.
     writes: u64,
     random: bool,
+    in_flight: u32,
     sectors: u32,
     warm: u64,
     count: u64,
@@ -30,18 +38,20 @@ struct Load {
 /// What came of it.
 struct Outcome {
     per_s: f64,
-    /// Response times of reads and of writes, in order.
-    responses_ns: [Vec<u64>; 2],
+    /// Response times, in order.
+    responses_ns: Vec<u64>,
 }
 
-/// The model's own rates and latencies, as they would be measured. The latencies are the 95th percentiles of random 4 KiB
-/// reads and writes, half and half.
+/// The model's own rates and latencies, as they would be measured.
 pub fn of(spec: &DeviceSpec) -> Measured {
-    let small = Load { writes: 0, random: false, sectors: 8, warm: WARM, count: COUNT };
+    let small = Load { writes: 0, random: false, in_flight: DEPTH, sectors: 8, warm: WARM, count: COUNT };
     let large = Load { sectors: LARGE_SECTORS, warm: LARGE_WARM, count: LARGE_COUNT, ..small };
     let rate = |load: Load| run(spec, load).per_s;
     let bytes = |load: Load| rate(load) * f64::from(load.sectors) * 512.0;
-    let mixed = run(spec, Load { writes: 50, random: true, ..small });
+    let latency = |writes: u64| {
+        let load = Load { writes, random: true, in_flight: LATENCY_DEPTH, ..small };
+        p95_us(&run(spec, load).responses_ns) * LATENCY_MARGIN
+    };
     Measured {
         read_bytes_per_s: bytes(large),
         write_bytes_per_s: bytes(Load { writes: 100, ..large }),
@@ -49,8 +59,8 @@ pub fn of(spec: &DeviceSpec) -> Measured {
         read_random_iops: rate(Load { random: true, ..small }),
         write_seq_iops: rate(Load { writes: 100, ..small }),
         write_random_iops: rate(Load { writes: 100, random: true, ..small }),
-        read_p95_us: p95_us(&mixed.responses_ns[0]),
-        write_p95_us: p95_us(&mixed.responses_ns[1]),
+        read_latency_us: latency(0),
+        write_latency_us: latency(100),
     }
 }
 
@@ -59,43 +69,64 @@ fn p95_us(sorted: &[u64]) -> f64 {
     sorted.get(rank).copied().unwrap_or(0) as f64 / 1e3
 }
 
+/// Requests that are in flight: in the device under a tag, or waiting outside for one.
+struct Host {
+    outside: VecDeque<(Command, u64)>,
+    free_tags: Vec<u32>,
+    sent_at: Vec<u64>,
+}
+
+impl Host {
+    fn new(queue_depth: u32) -> Host {
+        let free_tags = (0..queue_depth).rev().collect();
+        Host { outside: VecDeque::new(), free_tags, sent_at: vec![0; queue_depth as usize] }
+    }
+
+    /// Give the device what waits outside, as far as it has tags.
+    fn dispatch(&mut self, device: &mut dyn Device, now: u64) {
+        while !self.outside.is_empty() {
+            let Some(tag) = self.free_tags.pop() else { return };
+            if let Some((command, sent_at)) = self.outside.pop_front() {
+                self.sent_at[tag as usize] = sent_at;
+                device.submit(Command { tag, ..command }, now);
+            }
+        }
+    }
+}
+
 fn run(spec: &DeviceSpec, load: Load) -> Outcome {
     let device = &mut *spec.build(1);
-    let depth = DEPTH.min(device.limits().queue_depth);
     let blocks = device.limits().sectors / u64::from(load.sectors);
     let (mut rng, mut next) = (Rng::new(1), 0);
-    let mut command = |tag: u32| {
+    let mut command = || {
         let block = if load.random { rng.below(blocks) } else { next % blocks };
         next += 1;
         let op = if rng.below(100) < load.writes { Op::Write } else { Op::Read };
-        Command { tag, op, sector: block * u64::from(load.sectors), sectors: load.sectors, fua: false }
+        Command { tag: 0, op, sector: block * u64::from(load.sectors), sectors: load.sectors, fua: false }
     };
-    let mut sent = vec![(0u64, Op::Read); depth as usize];
-    let mut send = |device: &mut dyn Device, tag: u32, now: u64, sent: &mut [(u64, Op)]| {
-        let command = command(tag);
-        sent[tag as usize] = (now, command.op);
-        device.submit(command, now);
-    };
-    (0..depth).for_each(|tag| send(device, tag, 0, &mut sent));
+    let mut host = Host::new(device.limits().queue_depth);
+    host.outside.extend((0..load.in_flight).map(|_| (command(), 0)));
+    host.dispatch(device, 0);
     let mut done: Vec<Completion> = Vec::new();
     let (mut completed, mut since_ns, mut now) = (0, 0, 0);
-    let mut responses_ns = [Vec::new(), Vec::new()];
+    let mut responses_ns = Vec::new();
     while completed < load.warm + load.count {
         let Some(at) = device.next_event() else { break };
         now = at;
         device.advance(now, &mut done);
         for completion in done.drain(..) {
             completed += 1;
-            let (at, op) = sent[completion.tag as usize];
             if completed == load.warm {
                 since_ns = now;
             } else if completed > load.warm {
-                responses_ns[usize::from(op == Op::Write)].push(completion.at_ns - at);
+                responses_ns.push(completion.at_ns - host.sent_at[completion.tag as usize]);
             }
-            send(device, completion.tag, now, &mut sent);
+            host.free_tags.push(completion.tag);
+            host.outside.push_back((command(), now));
         }
+        host.dispatch(device, now);
     }
-    responses_ns.iter_mut().for_each(|times| times.sort_unstable());
+    responses_ns.sort_unstable();
     let seconds = now.saturating_sub(since_ns).max(1) as f64 / 1e9;
     Outcome { per_s: completed.saturating_sub(load.warm) as f64 / seconds, responses_ns }
 }

@@ -12,6 +12,8 @@ mod flash;
 mod harness;
 #[path = "device/properties.rs"]
 mod properties;
+#[path = "device/queue.rs"]
+mod queue;
 #[path = "device/san.rs"]
 mod san;
 #[path = "device/spec.rs"]

@@ -65,8 +65,8 @@ fn row(spec: &DeviceSpec, measured: &Measured) -> Row {
             figure("random reads", |m| m.read_random_iops),
             figure("sequential writes", |m| m.write_seq_iops),
             figure("random writes", |m| m.write_random_iops),
-            figure("p95 read, ms", |m| m.read_p95_us / 1e3),
-            figure("p95 write, ms", |m| m.write_p95_us / 1e3),
+            figure("read latency, ms", |m| m.read_latency_us / 1e3),
+            figure("write latency, ms", |m| m.write_latency_us / 1e3),
         ],
     }
 }

@@ -1,6 +1,7 @@
 //! Devices: what happens to a command after the block layer let it go.
 
 mod array;
+mod chance;
 mod cloud;
 mod disk;
 mod drive;

@@ -11,6 +11,7 @@ pub(crate) struct Outcome {
     pub(crate) iops: f64,
     pub(crate) mb_per_s: f64,
     pub(crate) mean_ms: f64,
+    pub(crate) p999_ms: f64,
     pub(crate) max_ms: f64,
 }
 
@@ -48,7 +49,7 @@ pub(crate) fn closed_loop(
     }
     let mut done: Vec<Completion> = Vec::new();
     let (mut completed, mut started_at, mut now) = (0, 0, 0);
-    let (mut sum, mut max, mut moved) = (0u64, 0u64, 0u64);
+    let (mut waits, mut moved) = (Vec::with_capacity(count as usize), 0u64);
     while completed < warm + count {
         now = device.next_event().expect("commands are in the device");
         device.advance(now, &mut done);
@@ -58,20 +59,22 @@ pub(crate) fn closed_loop(
                 started_at = completion.at_ns;
             }
             if completed > warm {
-                let wait = completion.at_ns - since[completion.tag as usize];
-                sum += wait;
-                max = max.max(wait);
+                waits.push(completion.at_ns - since[completion.tag as usize]);
                 moved += bytes[completion.tag as usize];
             }
             submit(device, completion.tag, now, &mut since, &mut bytes);
         }
     }
     let seconds = (now - started_at) as f64 / 1e9;
+    waits.sort_unstable();
+    let sum: u64 = waits.iter().sum();
+    let at = |share: f64| waits[((waits.len() - 1) as f64 * share) as usize] as f64 / MS;
     Outcome {
         iops: count as f64 / seconds,
         mb_per_s: moved as f64 / 1e6 / seconds,
-        mean_ms: sum as f64 / count as f64 / MS,
-        max_ms: max as f64 / MS,
+        mean_ms: sum as f64 / waits.len() as f64 / MS,
+        p999_ms: at(0.999),
+        max_ms: at(1.0),
     }
 }
 

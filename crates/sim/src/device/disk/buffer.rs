@@ -85,6 +85,8 @@ pub(super) struct Dirty {
     extents_max: usize,
     sectors: u64,
     sectors_max: u64,
+    /// Writing back should not wait for idle time when it holds more than so many sectors or extents.
+    urgent: (u64, usize),
     /// What is being written at the moment.
     writing: Option<Candidate>,
 }
@@ -93,9 +95,11 @@ pub(super) struct Dirty {
 const WRITE_SECTORS_MAX: u32 = 2048;
 
 impl Dirty {
-    pub(super) fn new(extents_max: usize, sectors_max: u64) -> Dirty {
+    /// `drain_from` is the share of its room from which writing back is urgent.
+    pub(super) fn new(extents_max: usize, sectors_max: u64, drain_from: f64) -> Dirty {
         let extents = Vec::with_capacity(extents_max + 1);
-        Dirty { extents, extents_max, sectors: 0, sectors_max, writing: None }
+        let urgent = ((sectors_max as f64 * drain_from) as u64, (extents_max as f64 * drain_from) as usize);
+        Dirty { extents, extents_max, sectors: 0, sectors_max, urgent, writing: None }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -106,9 +110,9 @@ impl Dirty {
         &self.extents
     }
 
-    /// Is it more than half full, so that writing back should not wait for idle time?
+    /// Is it so full that writing back should not wait for idle time?
     pub(super) fn urgent(&self) -> bool {
-        self.sectors * 2 > self.sectors_max || self.extents.len() * 2 > self.extents_max
+        self.sectors > self.urgent.0 || self.extents.len() > self.urgent.1
     }
 
     /// Is there room for a write? An empty cache takes any.
@@ -199,7 +203,7 @@ mod tests {
     #[test]
     fn neighbours_and_overlaps_are_joined() {
         let geometry = Geometry::new(Layout::Cylinder, 1, 1_000_000, &[(1000, 1000)], 0.0, 0.0);
-        let mut dirty = Dirty::new(8, 1000);
+        let mut dirty = Dirty::new(8, 1000, 0.5);
         for (number, (sector, sectors)) in [(100, 10), (120, 10), (110, 10)].into_iter().enumerate() {
             dirty.insert(sector, sectors, 0, number as u64, &geometry);
         }

@@ -1,10 +1,10 @@
 //! A rotational disk: arm and platter, buffer with read-ahead, write-back cache, firmware that chooses the order.
 //!
 //! A command the buffer can serve passes the electronics only. Any other waits for the heads: when they are free the
-//! firmware spends the command overhead, then picks from all that has come by then, then the arm moves. While nothing
-//! else moves the arm, the heads read on into the buffer segment of the last read. Written data is accepted by the
-//! cache and goes to the medium in the firmware's own order, when the heads have nothing else to do or the cache is
-//! half full.
+//! firmware picks from the oldest that wait (at once, or after the command overhead from all that have come by then), then
+//! the arm moves. While nothing else moves the arm, the heads read on into the buffer segment of the last read. Written data
+//! is accepted by the cache and goes to the medium in the firmware's own order, when the heads have nothing else to do or the
+//! cache is half full. A share of reads from the medium is repeated for some revolutions.
 //!
 //! Not modelled: reading from the middle of a request on arrival (zero latency), defects and remapping, media
 //! retries, thermal recalibration, background scans, shingling, media cache, power states, partial hits (a read that
@@ -20,12 +20,14 @@ mod spec;
 
 use std::collections::VecDeque;
 
+use super::chance::Chance;
 use super::events::{BusyClock, Events, Rate};
+use super::rng::Rng;
 use super::{Command, Completion, Device, Limits, Op};
 use buffer::{Dirty, Segments};
 use geometry::Heads;
 use mechanics::{Mechanics, Run};
-use order::{Candidate, Policy, Situation};
+use order::{Candidate, Choice, Drain, Policy, Situation};
 
 pub(super) use geometry::Rotation;
 pub use geometry::{Geometry, Layout};
@@ -46,11 +48,17 @@ struct Settings {
     overheads: Overheads,
     link: Rate,
     policy: Policy,
+    choice: Choice,
+    /// How many of the waiting commands, oldest first, the firmware orders.
+    sorts: usize,
     /// How long the arm stays with a sequential reader that may come back. 0: not at all.
     sticky_ns: u64,
     write_cache: bool,
     /// How long no command must have come before written data goes to the medium in idle time.
     idle_ns: u64,
+    drain: Drain,
+    /// Reads from the medium that have to be repeated.
+    retries: Chance,
 }
 
 /// What the heads are doing.
@@ -98,7 +106,7 @@ pub(super) struct Disk {
     settings: Settings,
     mechanics: Mechanics,
 
-    // Commands that need the heads, and what comes of them.
+    // Commands that need the heads, oldest first, and what comes of them.
     waiting: Vec<Candidate>,
     waiting_tags: Vec<u32>,
     done: Events<u32>,
@@ -131,7 +139,10 @@ pub(super) struct Disk {
     flushes: Vec<(u32, u64)>,
     /// Destaging and commands take turns when both are pressing.
     commands_turn: bool,
+    /// Commands and written data that a decision compares.
+    both: Vec<Candidate>,
 
+    rng: Rng,
     busy: BusyClock,
 }
 
@@ -142,6 +153,7 @@ impl Disk {
         mechanics: Mechanics,
         segments: Segments,
         dirty: Dirty,
+        seed: u64,
     ) -> Disk {
         let depth = limits.queue_depth as usize;
         Disk {
@@ -167,6 +179,8 @@ impl Disk {
             blocked: VecDeque::with_capacity(depth),
             flushes: Vec::with_capacity(depth),
             commands_turn: true,
+            both: Vec::new(),
+            rng: Rng::new(seed),
             busy: BusyClock::default(),
         }
     }
@@ -384,25 +398,40 @@ impl Disk {
             return;
         }
         let promised = self.fill.map_or(now, |fill| fill.promised_until.max(now));
-        let pressing = !self.dirty.is_empty() && self.destage_pressing();
-        if pressing && (self.waiting.is_empty() || !self.commands_turn) {
+        if self.drains_first() {
             if promised > now {
                 self.phase = Phase::Deciding { until: promised };
             } else {
                 self.start_destage(now);
             }
         } else if !self.waiting.is_empty() {
-            let until = promised.max(now + self.settings.overheads.miss_ns);
-            self.phase = Phase::Deciding { until };
+            let until = match self.settings.choice {
+                Choice::AtOnce => promised,
+                Choice::Late => promised.max(now + self.settings.overheads.miss_ns),
+            };
+            if until > now {
+                self.phase = Phase::Deciding { until };
+            } else {
+                self.decide(now);
+            }
         } else if self.idle_destage_at().is_some_and(|at| at <= now) {
             self.start_destage(now);
         }
     }
 
+    /// Does written data go to the medium before any command?
+    fn drains_first(&self) -> bool {
+        if self.dirty.is_empty() || !self.destage_pressing() {
+            return false;
+        }
+        let must = !self.flushes.is_empty() || !self.blocked.is_empty();
+        let takes_turns = must || self.settings.drain == Drain::Turns;
+        self.waiting.is_empty() || (takes_turns && !self.commands_turn)
+    }
+
     fn decide(&mut self, now: u64) {
         self.phase = Phase::Idle;
-        let pressing = !self.dirty.is_empty() && self.destage_pressing();
-        if pressing && (self.waiting.is_empty() || !self.commands_turn) {
+        if self.drains_first() {
             self.start_destage(now);
             return;
         }
@@ -410,31 +439,58 @@ impl Disk {
             self.catch_up_fill(now, fill.run.end);
         }
         let stream = self.stream();
-        if self.stays_anyway(stream, now) {
+        if self.settings.drain != Drain::Together && self.stays_anyway(stream, now) {
             return;
         }
-        let situation = Situation {
-            mechanics: &self.mechanics,
-            now,
-            heads: self.fill.map_or(self.heads, |fill| fill.run.heads),
-            last_sector: self.last_sector,
-            stream,
+        // When the arm leaves: an overhead that has not been spent before the choice comes after it.
+        let leaves_at = match self.settings.choice {
+            Choice::AtOnce => now + self.settings.overheads.miss_ns,
+            Choice::Late => now,
         };
-        let Some(index) = self.settings.policy.pick(&self.waiting, &situation) else {
+        let Some(index) = self.pick(stream, leaves_at) else {
             self.kick(now);
             return;
         };
-        let picked = self.waiting[index];
+        let Some(picked) = self.waiting.get(index).copied() else {
+            self.start_destage(now);
+            return;
+        };
         let streaming = picked.streams(stream);
         if !streaming && self.stay_with_stream(&picked, now) {
             return;
         }
-        self.waiting.swap_remove(index);
-        let tag = self.waiting_tags.swap_remove(index);
+        self.waiting.remove(index);
+        let tag = self.waiting_tags.remove(index);
         if !(streaming && self.serve_from_stream(&picked, tag, now)) {
-            self.start_job(&picked, tag, now);
+            self.start_job(&picked, tag, leaves_at);
         }
         self.commands_turn = false;
+    }
+
+    /// The firmware's choice from what waits, for an arm that leaves at `leaves_at`: the command's place, or one behind the last for
+    /// written data.
+    fn pick(&mut self, stream: Option<(u64, u64)>, leaves_at: u64) -> Option<usize> {
+        let commands = &self.waiting[..self.waiting.len().min(self.settings.sorts)];
+        let situation = Situation {
+            mechanics: &self.mechanics,
+            now: leaves_at,
+            heads: self.fill.map_or(self.heads, |fill| fill.run.heads),
+            last_sector: self.last_sector,
+            stream,
+        };
+        let together =
+            self.settings.drain == Drain::Together && self.dirty.urgent() && !self.waiting.is_empty();
+        if !together {
+            return self.settings.policy.pick(commands, &situation);
+        }
+        self.both.clear();
+        self.both.extend_from_slice(commands);
+        // Nobody waits for a single extent: it has neither age nor deadline.
+        let fresh = |extent: &Candidate| Candidate { since: leaves_at, number: u64::MAX, ..*extent };
+        self.both.extend(self.dirty.extents().iter().map(fresh));
+        let count = commands.len();
+        let index = self.settings.policy.pick(&self.both, &situation)?;
+        Some(if index < count { index } else { self.waiting.len() })
     }
 
     /// Sequential stickiness: let the picked command wait while the stream's next read may come.
@@ -505,10 +561,19 @@ impl Disk {
     fn go(&mut self, target: &Candidate, job: Job, now: u64) {
         self.stop_fill(now);
         self.full = None;
-        let at = self.mechanics.reach(now, self.heads, &target.place, target.write);
+        let mut at = self.mechanics.reach(now, self.heads, &target.place, target.write);
+        if matches!(job, Job::Read { .. }) {
+            at += self.repeats_ns();
+        }
         let end = target.sector + u64::from(target.sectors);
         let (until, run) = self.mechanics.transfer(at, &target.place, end);
         self.phase = Phase::Working { until, job, run };
+    }
+
+    /// Revolutions that pass until a read succeeds; mostly none.
+    fn repeats_ns(&mut self) -> u64 {
+        let revolution_ns = self.mechanics.rotation.revolution_ns();
+        self.settings.retries.ns(&mut self.rng).div_ceil(revolution_ns) * revolution_ns
     }
 
     fn finish_job(&mut self, job: Job, run: Run, now: u64) {
@@ -546,7 +611,9 @@ impl Disk {
         let segment = self.segments.take_up(sector, end);
         let limit = self.fill_limit(end);
         if limit > end {
-            self.set_fill(Fill { segment, run, limit, promised_until: now, hit_at: now, event_at: 0 });
+            // A read that continues no other is not a stream yet, and nothing keeps the arm with it.
+            let hit_at = if self.segments.range(segment).0 < sector { now } else { 0 };
+            self.set_fill(Fill { segment, run, limit, promised_until: now, hit_at, event_at: 0 });
             if run.end <= end {
                 self.fill_next(now);
             }

@@ -23,6 +23,38 @@ impl Order {
     pub(super) const ALL: [Order; 4] = [Order::Fifo, Order::CLook, Order::Sstf, Order::Sptf];
 }
 
+/// When the firmware chooses what the heads do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Choice {
+    /// As soon as the heads are done, from what waits then; the overhead of the chosen command follows.
+    AtOnce,
+    /// After the overhead, from all that has come by then: a command that the host sends at the completion of another competes.
+    Late,
+}
+
+impl Choice {
+    /// The words of a device file, in the order of [`Choice::ALL`].
+    pub(super) const WORDS: [&'static str; 2] = ["at-once", "late"];
+    pub(super) const ALL: [Choice; 2] = [Choice::AtOnce, Choice::Late];
+}
+
+/// What written data that presses has to do with commands that wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Drain {
+    /// A piece of written data and a command in turns.
+    Turns,
+    /// Both in the firmware's order, as if each piece were a command that has just come.
+    Together,
+    /// Commands first: written data goes when no command waits. A flush, or a write that finds the cache full, takes turns all the same.
+    After,
+}
+
+impl Drain {
+    /// The words of a device file, in the order of [`Drain::ALL`].
+    pub(super) const WORDS: [&'static str; 3] = ["turns", "together", "after"];
+    pub(super) const ALL: [Drain; 3] = [Drain::Turns, Drain::Together, Drain::After];
+}
+
 /// Something the heads could do next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
@@ -52,6 +84,9 @@ pub(super) struct Policy {
     pub(super) ageing_ns: u64,
     /// A command of this age goes first. 0: no deadline.
     pub(super) deadline_ns: u64,
+    /// A command of this age no longer stands behind reads of the stream the heads are on. 0: it stands behind them until ageing or the
+    /// deadline end that.
+    pub(super) stream_ns: u64,
 }
 
 /// What the decision is about, apart from the candidates.
@@ -86,26 +121,40 @@ impl Policy {
         if self.deadline_ns > 0 && candidates.iter().any(|c| c.since <= latest_start) {
             return oldest();
         }
+        let leave_stream = self.leaves_stream(candidates, at);
+        let allowed = || candidates.iter().enumerate().filter(|(_, c)| !(leave_stream && c.streams(at.stream)));
         match self.order {
             Order::Fifo => oldest(),
             Order::CLook => {
                 let key = |c: &Candidate| (c.sector < at.last_sector, c.sector, c.number);
-                candidates.iter().enumerate().min_by_key(|(_, c)| key(c)).map(|(index, _)| index)
+                allowed().min_by_key(|(_, c)| key(c)).map(|(index, _)| index)
             }
             Order::Sstf => {
                 let key =
                     |c: &Candidate| (c.place.heads.cylinder.abs_diff(at.heads.cylinder), c.sector, c.number);
-                candidates.iter().enumerate().min_by_key(|(_, c)| key(c)).map(|(index, _)| index)
+                allowed().min_by_key(|(_, c)| key(c)).map(|(index, _)| index)
             }
-            Order::Sptf => self.shortest(candidates, at),
+            Order::Sptf => self.shortest(allowed(), at),
         }
     }
 
-    fn shortest(&self, candidates: &[Candidate], at: &Situation<'_>) -> Option<usize> {
+    /// Has a command stood behind the stream long enough?
+    fn leaves_stream(&self, candidates: &[Candidate], at: &Situation<'_>) -> bool {
+        let latest_start = at.now.saturating_sub(self.stream_ns);
+        self.stream_ns > 0
+            && at.stream.is_some()
+            && candidates.iter().any(|c| c.since <= latest_start && !c.streams(at.stream))
+    }
+
+    fn shortest<'a>(
+        &self,
+        candidates: impl Iterator<Item = (usize, &'a Candidate)>,
+        at: &Situation<'_>,
+    ) -> Option<usize> {
         let per_ns = if self.ageing_ns == 0 { 0.0 } else { 1.0 / self.ageing_ns as f64 };
         let mut best = (f64::INFINITY, u64::MAX, None);
         let here = at.mechanics.rotation.angle(at.now);
-        for (index, candidate) in candidates.iter().enumerate() {
+        for (index, candidate) in candidates {
             let streaming = candidate.streams(at.stream);
             // Past the ageing time everything costs nothing: the oldest goes first.
             let weight = (1.0 - (at.now - candidate.since.min(at.now)) as f64 * per_ns).max(0.0);

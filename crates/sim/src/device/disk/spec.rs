@@ -3,10 +3,11 @@
 use super::buffer::{Dirty, Segments};
 use super::geometry::{Geometry, Layout, Rotation};
 use super::mechanics::Mechanics;
-use super::order::{Order, Policy};
+use super::order::{Choice, Drain, Order, Policy};
 use super::seek::{SeekCurve, SeekFloor};
 use super::{Disk, Overheads, Settings};
 use crate::device::Limits;
+use crate::device::chance::Chance;
 use crate::device::events::Rate;
 use crate::device::spec::{Facts, Fields, SpecError, limits};
 
@@ -21,6 +22,7 @@ pub(crate) struct DiskSpec {
     segment_sectors: u64,
     extents_max: usize,
     dirty_sectors_max: u64,
+    drain_from: f64,
 }
 
 const CYLINDERS_MAX: u64 = 10_000_000;
@@ -58,14 +60,32 @@ impl DiskSpec {
             order: Order::ALL[fields.choice("firmware.order", &Order::WORDS)?],
             ageing_ns: ns(fields.number("firmware.ageing_ms", 0.0, 1e6)?),
             deadline_ns: ns(fields.number("firmware.deadline_ms", 0.0, 1e6)?),
+            stream_ns: ns(fields.number_or("firmware.stream_ms", 0.0, 0.0, 1e6)?),
         };
+        let choice = Choice::ALL[fields.choice_or("firmware.chooses", &Choice::WORDS, 0)?];
+        let sorts =
+            fields.integer_or("firmware.sorts", u64::from(u32::MAX), 1, u64::from(u32::MAX))? as usize;
+        let drain = Drain::ALL[fields.choice_or("write_cache.drain", &Drain::WORDS, 0)?];
+        let drain_from = fields.number_or("write_cache.drain_from", 0.5, 0.0, 1.0)?;
+        let retries = Chance::read(fields, "read", "ms")?;
         let sticky_ns = ns(fields.number_or("firmware.sticky_ms", 0.0, 0.0, PART_MS_MAX)?);
         let facts = Facts { rotational: true, write_cache, fua: false, budget: true };
         let limits = limits(fields, geometry.sectors(), facts)?;
         let curves: Vec<&SeekCurve> = std::iter::once(&read_seek).chain(write_seek.as_ref()).collect();
         Ok(DiskSpec {
             limits,
-            settings: Settings { overheads, link, policy, sticky_ns, write_cache, idle_ns },
+            settings: Settings {
+                overheads,
+                link,
+                policy,
+                choice,
+                sorts,
+                sticky_ns,
+                write_cache,
+                idle_ns,
+                drain,
+                retries,
+            },
             mechanics: Mechanics {
                 seek_floor: SeekFloor::new(&curves, geometry.cylinders()),
                 geometry,
@@ -80,6 +100,7 @@ impl DiskSpec {
             segment_sectors: segment_kib * 2,
             extents_max,
             dirty_sectors_max: dirty_kib * 2,
+            drain_from,
         })
     }
 
@@ -96,10 +117,11 @@ impl DiskSpec {
         &self.mechanics
     }
 
-    pub(crate) fn build(&self) -> Disk {
+    /// `seed` decides which reads have to be repeated.
+    pub(crate) fn build(&self, seed: u64) -> Disk {
         let segments = Segments::new(self.segments, self.segment_sectors);
-        let dirty = Dirty::new(self.extents_max, self.dirty_sectors_max);
-        Disk::new(self.limits, self.settings.clone(), self.mechanics.clone(), segments, dirty)
+        let dirty = Dirty::new(self.extents_max, self.dirty_sectors_max, self.drain_from);
+        Disk::new(self.limits, self.settings.clone(), self.mechanics.clone(), segments, dirty, seed)
     }
 
     /// What the parameters amount to.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::super::Limits;
+use super::super::chance::Chance;
 use super::super::events::{BusyClock, Events, Rate};
 use super::super::rng::{Lognormal, Rng};
 use super::super::spec::{Facts, Fields, SpecError, limits};
@@ -45,34 +46,6 @@ impl State {
             State::Fresh => "fresh",
             State::Sequential => "sequential",
             State::Steady => "steady",
-        }
-    }
-}
-
-/// Something that happens to a share of all commands or pages, and then takes a time of its own.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Chance {
-    share: f64,
-    long: Option<Lognormal>,
-}
-
-impl Chance {
-    /// `tail.WHAT_share`, and `tail.WHAT_us`, the median; σ 0.5.
-    fn read(fields: &mut Fields, what: &str) -> Result<Chance, SpecError> {
-        let share = format!("tail.{what}_share");
-        if !fields.has(&share) {
-            return Ok(Chance::default());
-        }
-        let median_ns = fields.number(&format!("tail.{what}_us"), 0.0, 1e7)? * 1000.0;
-        let share = fields.number(&share, 0.0, 1.0)?;
-        Ok(Chance { share, long: Some(Lognormal::from_median(median_ns, 0.5)) })
-    }
-
-    /// The extra time, mostly none.
-    pub(super) fn ns(&self, rng: &mut Rng) -> u64 {
-        match &self.long {
-            Some(long) if rng.unit() < self.share => long.sample(rng),
-            _ => 0,
         }
     }
 }
@@ -203,8 +176,8 @@ impl FlashSpec {
             slc_bytes: if slc { slc_bytes } else { 0 },
             slc_program_ns: (fields.number_or("slc.program_us", 0.0, 0.0, 1e6)? * 1000.0) as u64,
             slc_recover: (slc && recover > 0.0).then(|| Rate::mb_per_s(recover)),
-            write_tail: Chance::read(fields, "write")?,
-            collect_tail: match Chance::read(fields, "collect")? {
+            write_tail: Chance::read(fields, "write", "us")?,
+            collect_tail: match Chance::read(fields, "collect", "us")? {
                 chance if state == State::Steady => chance,
                 _ => Chance::default(),
             },

@@ -259,6 +259,16 @@ impl Fields {
         })
     }
 
+    /// Likewise, `words[default]` if it is not there.
+    pub(crate) fn choice_or(
+        &mut self,
+        path: &str,
+        words: &[&str],
+        default: usize,
+    ) -> Result<usize, SpecError> {
+        if self.has(path) { self.choice(path, words) } else { Ok(default) }
+    }
+
     /// A list of pairs of numbers, each number in `0..=max`.
     pub(crate) fn pairs(
         &mut self,

@@ -180,7 +180,7 @@ impl DeviceSpec {
 
     fn build_as_described(&self, seed: u64) -> Box<dyn Device + Send> {
         match &self.parts {
-            Parts::Disk(spec) => Box::new(spec.build()),
+            Parts::Disk(spec) => Box::new(spec.build(seed)),
             Parts::Drive(spec) => Box::new(spec.build()),
             Parts::Flash(spec) => Box::new(spec.build(seed)),
             Parts::Cloud(spec) => Box::new(spec.build(seed)),

@@ -27,6 +27,10 @@ pub const PRESETS: &[Preset] = &[
     preset!("fc15k", "450 GB 15,000 rpm Fibre Channel disk of 2009, write cache off"),
     preset!("nearline4t", "4 TB 7,200 rpm nearline disk of 2013, serpentine layout, NCQ 31, write cache on"),
     preset!(
+        "desktop2t",
+        "2 TB 7,200 rpm desktop disk of 2016 (ST2000DM006), NCQ 31 of which the firmware orders a few, write cache on"
+    ),
+    preset!(
         "san-nvram",
         "LUN of a 2008 disk array: NVRAM writes, 8 GB read cache, 42 fc15k spindles, 4 Gb FC"
     ),
@@ -44,6 +48,10 @@ pub const PRESETS: &[Preset] = &[
     preset!(
         "nvme-enterprise",
         "enterprise NVMe drive with power-loss protection, 1 TB (P4510's data sheet): flushes cost nothing"
+    ),
+    preset!(
+        "nvme-p4500",
+        "Intel DC P4500 2 TB, enterprise NVMe drive with power-loss protection (product guide): flushes cost nothing"
     ),
     preset!("cloud-gp3", "cloud volume of the gp3 kind: 3,000 IOPS and 125 MiB/s by token buckets"),
     preset!(
