@@ -54,14 +54,43 @@ bool fl_sends_for_itself(struct io_cq *icq)
 	return icq && !container_of(icq, struct fl_icq, icq)->is_kernel;
 }
 
+/* The running task's icq, if it is the one it used last; else NULL. Its task and the queue, which is in use, keep it. */
+static struct io_cq *fl_last_icq(struct request_queue *q)
+{
+	struct io_cq *icq;
+
+	rcu_read_lock();
+	icq = rcu_dereference(current->io_context->icq_hint);
+	if (icq && icq->q != q)
+		icq = NULL;
+	rcu_read_unlock();
+	return icq;
+}
+
+/* The running task's icq, with a reference to its io context; made if there is none. Most often without a lock. */
+struct io_cq *fl_get_icq(struct request_queue *q)
+{
+	struct io_cq *icq = current->io_context ? fl_last_icq(q) : NULL;
+
+	if (likely(icq)) {
+		atomic_long_inc(&current->io_context->refcount);
+		return icq;
+	}
+	return ioc_find_get_icq(q);
+}
+
 /* Of the running task; 0 if it has none yet. Must not be called under fq->lock. */
 u32 fl_current_context(struct fl_queue *fq)
 {
 	unsigned long flags;
+	struct io_cq *icq;
 	u32 context = 0;
 
 	if (!fl_wants_contexts(fq->elevator) || !current->io_context)
 		return 0;
+	icq = fl_last_icq(fq->q);
+	if (likely(icq))
+		return fl_context_of(icq);
 	spin_lock_irqsave(&fq->q->queue_lock, flags);
 	context = fl_context_of(ioc_lookup_icq(fq->q));
 	spin_unlock_irqrestore(&fq->q->queue_lock, flags);

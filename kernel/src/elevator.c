@@ -63,17 +63,20 @@ static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
 	fq->core = fl_core_new(&fq->arena, &setup, bytes);
 	if (fq->core)
 		fq->slots = kvcalloc(setup.requests_max, sizeof(*fq->slots), GFP_NOIO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
-	if (!fq->slots || fl_lines_enter(fq)) {
-		if (fq->core)
-			fl_core_free(&fq->arena, fq->core);
-		kvfree(fq->slots);
-		kfree(fq);
-		return NULL;
-	}
 	fq->q = q;
 	fq->elevator = elevator;
 	fq->profile = setup.profile;
 	fq->requests_max = setup.requests_max;
+	if (!fq->slots || fl_events_enter(fq) || fl_turns_enter(fq) || fl_lines_enter(fq)) {
+		if (fq->core)
+			fl_core_free(&fq->arena, fq->core);
+		fl_events_leave(fq);
+		kvfree(fq->turns);
+		kvfree(fq->turn_lines);
+		kvfree(fq->slots);
+		kfree(fq);
+		return NULL;
+	}
 	spin_lock_init(&fq->lock);
 	INIT_LIST_HEAD(&fq->waiting);
 	hrtimer_init(&fq->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
@@ -84,6 +87,8 @@ static struct fl_queue *fl_queue_alloc(struct request_queue *q, u32 elevator)
 static void fl_queue_free(struct fl_queue *fq)
 {
 	fl_lines_leave(fq);
+	fl_turns_leave(fq);
+	fl_events_leave(fq);
 	fl_core_free(&fq->arena, fq->core);
 	kvfree(fq->slots);
 	kfree(fq);
@@ -112,11 +117,13 @@ static int fl_init_sched(struct request_queue *q, struct elevator_type *type)
 		return -ENOMEM;
 	}
 	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, q);
-	/* CFQ shares out the disk's time for writes as well; what throttles them above would work against it. */
-	if (fq->elevator == FAIRLIFT_CFQ) {
-		set_bit(ELEVATOR_FLAG_DISABLE_WBT, &eq->flags);
-		wbt_disable_default(q->disk);
-	}
+	/*
+	 * Groups share out the disk for writes as well. Writeback throttling has
+	 * its few slots before us and for all groups together: who has one and
+	 * waits here for a turn or a limit keeps everybody's flushes out.
+	 */
+	set_bit(ELEVATOR_FLAG_DISABLE_WBT, &eq->flags);
+	wbt_disable_default(q->disk);
 	return 0;
 }
 
@@ -128,11 +135,12 @@ static void fl_exit_sched(struct elevator_queue *eq)
 	fl_note_yield(fq, false);
 	fl_groups_leave(fq->q);
 	hrtimer_cancel(&fq->timer);
+	spin_lock_irq(&fq->lock);
+	fl_catch_up(fq, NULL);
+	spin_unlock_irq(&fq->lock);
 	WARN_ON_ONCE(fq->queued || fq->in_flight || !list_empty(&fq->waiting));
-	if (fq->elevator == FAIRLIFT_CFQ) {
-		clear_bit(ELEVATOR_FLAG_DISABLE_WBT, &eq->flags);
-		wbt_enable_default(fq->q->disk);
-	}
+	clear_bit(ELEVATOR_FLAG_DISABLE_WBT, &eq->flags);
+	wbt_enable_default(fq->q->disk);
 	fl_queue_free(fq);
 }
 
@@ -183,6 +191,8 @@ static void fl_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 
 	if (unlikely(READ_ONCE(fq->limited)))
 		fl_hold_sender(fq, opf, data);
+	if (unlikely(op_is_flush(opf)) && READ_ONCE(fq->has_groups))
+		fl_await_turn(fq, opf, data);
 	depth = fl_group_depth(fq);
 	if (!op_is_sync(opf))
 		depth = min_not_zero(depth, (unsigned long)fl_async_depth(fq));
@@ -197,10 +207,11 @@ static void fl_prepare_request(struct request *rq)
 	struct fl_queue *fq = fl_queue_of(rq->q);
 
 	/* What waited for a limit is sent by another: it counts as one of the tasks of its group that have no context. */
-	rq->elv.icq = fl_wants_contexts(fq->elevator) && !fl_is_outlet() ? ioc_find_get_icq(rq->q) : NULL;
+	rq->elv.icq = fl_wants_contexts(fq->elevator) && !fl_is_outlet() ? fl_get_icq(rq->q) : NULL;
 	rq->elv.priv[0] = NULL;
 	fl_set_place(rq, FL_OUTSIDE);
 	fl_note_sender(fq, rq);
+	fl_turn_is_used(fq, rq);
 }
 
 /* Let bios and requests be merged into rq. Discards of several ranges grow without a word to the elevator: not these. */
@@ -240,9 +251,24 @@ static bool fl_hand_over(struct fl_queue *fq, struct request *rq, bool at_head, 
 	return true;
 }
 
-static void fl_insert(struct fl_queue *fq, struct request *rq, bool at_head, u64 now)
+/* Its sender waited for its turn: it goes before all others, and has its place in the core, unless the sender was late. */
+static void fl_insert_due(struct fl_queue *fq, struct request *rq, u64 now)
 {
-	if (fl_place(rq) == FL_TAKEN_BACK) {
+	if (unlikely(READ_ONCE(fq->limited)))
+		fl_charge_request(fq, rq, fl_bio_group(fq->q, rq->bio), now);
+	if (fl_slot(rq) != FAIRLIFT_NO_SLOT) {
+		fairlift_fill(fq->core, fl_slot(rq), blk_rq_pos(rq), blk_rq_sectors(rq), now);
+		fq->slots[fl_slot(rq)] = rq;
+	}
+	fl_set_place(rq, FL_DUE);
+	list_add_tail(&rq->queuelist, &fq->due);
+}
+
+void fl_insert(struct fl_queue *fq, struct request *rq, bool at_head, u64 now)
+{
+	if (fl_place(rq) == FL_EXPECTED) {
+		fl_insert_due(fq, rq, now);
+	} else if (fl_place(rq) == FL_TAKEN_BACK) {
 		fairlift_insert_again(fq->core, fl_slot(rq));
 		fl_set_place(rq, FL_QUEUED);
 		fq->in_flight--;
@@ -258,6 +284,20 @@ static void fl_insert(struct fl_queue *fq, struct request *rq, bool at_head, u64
 	WRITE_ONCE(fq->withheld, false);
 }
 
+/* May all of these wait for the next who takes the lock? Not what goes before others, nor what was here before. */
+static bool fl_may_wait(struct list_head *list, bool at_head)
+{
+	struct request *rq;
+
+	if (at_head)
+		return false;
+	list_for_each_entry(rq, list, queuelist) {
+		if (fl_place(rq) != FL_OUTSIDE)
+			return false;
+	}
+	return true;
+}
+
 static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, blk_insert_t flags)
 {
 	struct request_queue *q = hctx->queue;
@@ -267,7 +307,13 @@ static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 	LIST_HEAD(merged);
 	u64 now;
 
-	spin_lock_irq(&fq->lock);
+	if (likely(fl_may_wait(list, at_head))) {
+		fl_arrive(fq, list, blk_time_get_ns());
+		return;
+	}
+	local_irq_disable();
+	fl_lock(fq);
+	fl_catch_up(fq, &merged);
 	now = blk_time_get_ns();
 	list_for_each_entry_safe(rq, next, list, queuelist) {
 		list_del_init(&rq->queuelist);
@@ -276,12 +322,9 @@ static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 		trace_block_rq_insert(rq);
 		fl_insert(fq, rq, at_head, now);
 	}
-	spin_unlock_irq(&fq->lock);
-
-	list_for_each_entry_safe(rq, next, &merged, queuelist) {
-		list_del_init(&rq->queuelist);
-		blk_mq_free_request(rq);
-	}
+	fl_unlock(fq, FL_HOLD_INSERT);
+	local_irq_enable();
+	fl_free_merged(&merged);
 }
 
 /* Without a look at the lock: blk-mq asks often, and asks again after every insert, completion and timer. */
@@ -289,7 +332,7 @@ static bool fl_has_work(struct blk_mq_hw_ctx *hctx)
 {
 	struct fl_queue *fq = fl_queue_of(hctx->queue);
 
-	return READ_ONCE(fq->queued) && (!READ_ONCE(fq->withheld) || fl_runs_dry(fq->q));
+	return READ_ONCE(fq->arrived) || (READ_ONCE(fq->queued) && (!READ_ONCE(fq->withheld) || fl_runs_dry(fq->q)));
 }
 
 /* Requests for which there was no slot, while there are some now. */
@@ -323,7 +366,18 @@ static struct request *fl_next(struct fl_queue *fq, u64 now)
 	u64 until = 0;
 	u32 slot;
 
+	if (unlikely(!list_empty(&fq->due))) {
+		struct request *rq = list_first_entry(&fq->due, struct request, queuelist);
+
+		list_del_init(&rq->queuelist);
+		return rq;
+	}
 	for (;;) {
+		/* One who has his turn is about to come: then we are asked again. */
+		if (unlikely(fl_turns_are_full(fq))) {
+			WRITE_ONCE(fq->withheld, true);
+			return NULL;
+		}
 		slot = fairlift_dispatch(fq->core, now, &until);
 		if (slot >= fq->requests_max) {
 			fl_withhold(fq, slot, now, until);
@@ -331,8 +385,30 @@ static struct request *fl_next(struct fl_queue *fq, u64 now)
 		}
 		if (fq->slots[slot])
 			return fq->slots[slot];
+		if (fq->turns[slot]) {
+			fl_turn_begins(fq, slot, now);
+			continue;
+		}
 		/* It was freed while queued (see fl_finish_request): done at once. */
 		fairlift_complete(fq->core, slot, now);
+	}
+}
+
+/* The same, after all that has happened until then. */
+static struct request *fl_next_of_all(struct fl_queue *fq, struct list_head *merged, u64 now)
+{
+	struct request *rq;
+
+	for (;;) {
+		fl_catch_up(fq, merged);
+		rq = fl_next(fq, now);
+		if (rq || !fq->withheld)
+			return rq;
+		/* Pairs with llist_add(): who is done from now on sees that it is withheld. */
+		smp_mb();
+		if (llist_empty(&fq->events))
+			return NULL;
+		WRITE_ONCE(fq->withheld, false);
 	}
 }
 
@@ -341,22 +417,29 @@ static struct request *fl_dispatch_request(struct blk_mq_hw_ctx *hctx)
 	struct request_queue *q = hctx->queue;
 	struct fl_queue *fq = fl_queue_of(q);
 	struct request *rq;
+	LIST_HEAD(merged);
 	u64 now;
 
-	spin_lock_irq(&fq->lock);
+	local_irq_disable();
+	fl_lock(fq);
 	now = blk_time_get_ns();
-	rq = fl_next(fq, now);
+	rq = fl_next_of_all(fq, &merged, now);
 	/* Without its elevator it has no limits either. */
 	if (unlikely(fq->held) && fairlift_has_given_up(fq->core))
 		fl_let_in(fq, now);
 	if (rq) {
 		fl_forget_merge(q, rq);
+		/* What was due has been in flight since its turn began. */
+		if (fl_place(rq) != FL_DUE)
+			fq->in_flight++;
 		fl_set_place(rq, FL_ISSUED);
 		WRITE_ONCE(fq->queued, fq->queued - 1);
-		fq->in_flight++;
+		fq->position = blk_rq_pos(rq) + blk_rq_sectors(rq);
 		rq->rq_flags |= RQF_STARTED;
 	}
-	spin_unlock_irq(&fq->lock);
+	fl_unlock(fq, FL_HOLD_DISPATCH);
+	local_irq_enable();
+	fl_free_merged(&merged);
 	return rq;
 }
 
@@ -374,14 +457,23 @@ static enum hrtimer_restart fl_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Its slot is free again; under the lock. */
-static void fl_done(struct fl_queue *fq, struct request *rq, u64 now)
+/* A slot's request is done: it is free again. Under the lock. */
+void fl_slot_is_done(struct fl_queue *fq, u32 slot, u64 now)
 {
-	fq->slots[fl_slot(rq)] = NULL;
-	fairlift_complete(fq->core, fl_slot(rq), now);
-	fl_set_place(rq, FL_OUTSIDE);
+	fq->slots[slot] = NULL;
+	fairlift_complete(fq->core, slot, now);
 	fq->in_flight--;
 	fl_refill(fq, now);
+}
+
+static void fl_done(struct fl_queue *fq, struct request *rq, u64 now)
+{
+	/* It had its turn and never came: it was a flush alone. */
+	if (unlikely(fl_place(rq) == FL_EXPECTED))
+		fairlift_fill(fq->core, fl_slot(rq), fq->position, 0, now);
+	fl_set_place(rq, FL_OUTSIDE);
+	if (likely(fl_slot(rq) != FAIRLIFT_NO_SLOT))
+		fl_slot_is_done(fq, fl_slot(rq), now);
 }
 
 /* At the time of completion, now. Also called for requests that were never inserted: an empty flush. */
@@ -389,16 +481,23 @@ static void fl_completed_request(struct request *rq, u64 now)
 {
 	struct fl_queue *fq = fl_queue_of(rq->q);
 	unsigned long flags;
-	bool waits = false;
+	bool waits;
 
-	if (fl_place(rq) == FL_OUTSIDE)
+	if (fl_place(rq) == FL_ISSUED && likely(fl_slot(rq) != FAIRLIFT_NO_SLOT)) {
+		fl_set_place(rq, FL_OUTSIDE);
+		if (likely(!fl_note_done(fq, fl_slot(rq), now)))
+			return;
+	} else if (fl_place(rq) != FL_ISSUED && fl_place(rq) != FL_TAKEN_BACK && fl_place(rq) != FL_EXPECTED) {
 		return;
-	spin_lock_irqsave(&fq->lock, flags);
-	if (fl_place(rq) == FL_ISSUED || fl_place(rq) == FL_TAKEN_BACK) {
-		fl_done(fq, rq, now);
-		waits = fl_wake(fq);
 	}
-	spin_unlock_irqrestore(&fq->lock, flags);
+	local_irq_save(flags);
+	fl_lock(fq);
+	fl_catch_up(fq, NULL);
+	if (fl_place(rq) != FL_OUTSIDE)
+		fl_done(fq, rq, now);
+	waits = fl_wake(fq);
+	fl_unlock(fq, FL_HOLD_DONE);
+	local_irq_restore(flags);
 	if (waits)
 		blk_mq_run_hw_queues(fq->q, true);
 }
@@ -410,7 +509,9 @@ static void fl_requeue_request(struct request *rq)
 	unsigned long flags;
 
 	spin_lock_irqsave(&fq->lock, flags);
-	if (fl_place(rq) == FL_ISSUED) {
+	if (fl_place(rq) == FL_ISSUED && fl_slot(rq) == FAIRLIFT_NO_SLOT) {
+		fl_set_place(rq, FL_EXPECTED);
+	} else if (fl_place(rq) == FL_ISSUED) {
 		fairlift_take_back(fq->core, fl_slot(rq), ktime_get_ns());
 		fl_set_place(rq, FL_TAKEN_BACK);
 	}
@@ -430,6 +531,11 @@ static void fl_vanish(struct fl_queue *fq, struct request *rq)
 		list_del_init(&rq->queuelist);
 		return;
 	}
+	if (fl_place(rq) == FL_DUE) {
+		list_del_init(&rq->queuelist);
+		fl_done(fq, rq, ktime_get_ns());
+		return;
+	}
 	fl_forget_merge(fq->q, rq);
 	fq->slots[fl_slot(rq)] = NULL;
 }
@@ -442,15 +548,15 @@ static void fl_finish_request(struct request *rq)
 
 	if (fl_place(rq) != FL_OUTSIDE) {
 		spin_lock_irqsave(&fq->lock, flags);
-		if (fl_place(rq) == FL_ISSUED || fl_place(rq) == FL_TAKEN_BACK)
+		fl_catch_up(fq, NULL);
+		if (fl_place(rq) == FL_ISSUED || fl_place(rq) == FL_TAKEN_BACK || fl_place(rq) == FL_EXPECTED)
 			fl_done(fq, rq, ktime_get_ns());
 		else
 			fl_vanish(fq, rq);
 		fl_set_place(rq, FL_OUTSIDE);
 		spin_unlock_irqrestore(&fq->lock, flags);
-	} else {
-		fl_refund_sender(fq, rq);
 	}
+	fl_refund_sender(fq, rq);
 	if (rq->elv.icq) {
 		put_io_context(rq->elv.icq->ioc);
 		rq->elv.icq = NULL;

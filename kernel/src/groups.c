@@ -81,6 +81,7 @@ bool fl_group_settle(struct fl_group *group)
 		if (number != FAIRLIFT_UNKNOWN) {
 			WRITE_ONCE(first->number, number);
 			first->has_slot = true;
+			WRITE_ONCE(fq->has_groups, true);
 			fq->groups_in_parents--;
 		} else {
 			first->asked = jiffies;
@@ -99,6 +100,9 @@ static u32 fl_number(struct fl_group *group)
 {
 	if (likely(group->has_slot))
 		return group->number;
+	/* Found by one of its tasks while another is making it: it counts for the root this once. */
+	if (unlikely(!group->fq))
+		return 0;
 	/* The numbers of those that are gone may be others' by now. */
 	while (unlikely(group->gone)) {
 		group = fl_parent(group);
@@ -176,13 +180,14 @@ static void fl_group_online(struct blkg_policy_data *data)
 	struct fl_group *group = container_of(data, struct fl_group, data);
 	struct fl_queue *fq = fl_queue_of(data->blkg->q);
 
+	spin_lock(&fq->lock);
 	group->fq = fq;
 	/* The root is there already. */
 	if (!data->blkg->parent) {
 		group->has_slot = true;
+		spin_unlock(&fq->lock);
 		return;
 	}
-	spin_lock(&fq->lock);
 	fq->groups_in_parents++;
 	fl_group_settle(group);
 	spin_unlock(&fq->lock);
@@ -200,6 +205,7 @@ static void fl_group_offline(struct blkg_policy_data *data)
 		return;
 	spin_lock(&fq->lock);
 	if (group->has_slot) {
+		fl_turns_of_group_end(fq, group->number);
 		fl_lines_move(fq, group->number, parent ? parent->number : 0, now);
 		fairlift_group_remove(fq->core, group->number, now);
 		fl_let_in(fq, now);
@@ -396,6 +402,7 @@ static u64 fl_show_stat_on_disk(struct seq_file *m, struct blkg_policy_data *dat
 		return 0;
 	}
 	spin_lock(&group->fq->lock);
+	fl_catch_up(group->fq, NULL);
 	fairlift_group_stats(group->fq->core, group->number, &got);
 	held = group->fq->lines[2 * group->number].length + group->fq->lines[2 * group->number + 1].length;
 	spin_unlock(&group->fq->lock);

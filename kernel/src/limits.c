@@ -139,7 +139,8 @@ unsigned int fl_group_depth(struct fl_queue *fq)
 	unsigned long flags;
 	u32 number = 0;
 
-	if (!fl_is_crowded(fq))
+	/* What has arrived only just is not counted yet. */
+	if (!fl_is_crowded(fq) && !READ_ONCE(fq->arrived))
 		return 0;
 	rcu_read_lock();
 	blkg = blkg_lookup(css_to_blkcg(task_css(current, io_cgrp_id)), fq->q);
@@ -150,7 +151,9 @@ unsigned int fl_group_depth(struct fl_queue *fq)
 	if (!number)
 		return 0;
 	spin_lock_irqsave(&fq->lock, flags);
-	depth = fairlift_takes_too_many(fq->core, number, tags) ? max(tags * 3 / 4, 1u) : tags;
+	fl_catch_up(fq, NULL);
+	if (fl_is_crowded(fq))
+		depth = fairlift_takes_too_many(fq->core, number, tags) ? max(tags * 3 / 4, 1u) : tags;
 	spin_unlock_irqrestore(&fq->lock, flags);
 	return depth;
 }

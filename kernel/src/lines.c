@@ -49,9 +49,6 @@ static struct workqueue_struct *fl_workers;
 /* bi_flags has two bits that nobody uses. This one says: charged, and may pass. */
 #define FL_BIO_CHARGED	15
 static_assert(BIO_FLAG_LAST <= FL_BIO_CHARGED);
-/* Of the flags of a request more are left. This one says: its sender was charged for one bio and a sector. */
-#define FL_RQF_CHARGED	((__force req_flags_t)(1u << 31))
-static_assert(__RQF_BITS <= 31);
 
 static void fl_sender_marker(struct bio *bio)
 {
@@ -327,11 +324,11 @@ void fl_note_sender(struct fl_queue *fq, struct request *rq)
 	if (likely(!(__force u32)(rq->rq_flags & FL_RQF_CHARGED)))
 		return;
 	spin_lock_irq(&fq->lock);
-	rq->elv.priv[0] = (void *)(uintptr_t)fl_current_group(fq->q);
+	fl_set_sender_group(rq, fl_current_group(fq->q));
 	spin_unlock_irq(&fq->lock);
 }
 
-/* A request is done that never was with the core: it carried nothing. */
+/* A request is done that was never inserted: it carried nothing. */
 void fl_refund_sender(struct fl_queue *fq, struct request *rq)
 {
 	unsigned long flags;
@@ -342,7 +339,7 @@ void fl_refund_sender(struct fl_queue *fq, struct request *rq)
 	rq->rq_flags &= ~FL_RQF_CHARGED;
 	spin_lock_irqsave(&fq->lock, flags);
 	now = ktime_get_ns();
-	fairlift_refund(fq->core, (uintptr_t)rq->elv.priv[0], op_is_write(req_op(rq)), FL_SENDER_BYTES, now);
+	fairlift_refund(fq->core, fl_sender_group(rq), op_is_write(req_op(rq)), FL_SENDER_BYTES, now);
 	fl_let_in(fq, now);
 	spin_unlock_irqrestore(&fq->lock, flags);
 }

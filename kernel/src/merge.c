@@ -7,7 +7,7 @@
  */
 #include "shim.h"
 
-static u16 fl_flags(blk_opf_t opf)
+u16 fl_flags(blk_opf_t opf)
 {
 	u16 flags = 0;
 
@@ -81,6 +81,7 @@ bool fl_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs
 {
 	struct fl_queue *fq = fl_queue_of(q);
 	struct request *free = NULL;
+	LIST_HEAD(gone);
 	u32 context;
 	bool merged;
 
@@ -88,15 +89,19 @@ bool fl_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs
 	if (unlikely(READ_ONCE(fq->limited)) && fl_hold_bio(fq, bio))
 		return true;
 	/* Nothing to merge with: on a fast disk the common case, for which no lock is needed. */
-	if (!READ_ONCE(fq->queued))
+	if (!READ_ONCE(fq->queued) && !READ_ONCE(fq->arrived))
 		return false;
 	context = fl_current_context(fq);
-	spin_lock_irq(&fq->lock);
+	local_irq_disable();
+	fl_lock(fq);
+	fl_catch_up(fq, &gone);
 	fq->bio_context = context;
 	merged = blk_mq_sched_try_merge(q, bio, nr_segs, &free);
 	if (merged)
 		fl_bio_merged(bio);
-	spin_unlock_irq(&fq->lock);
+	fl_unlock(fq, FL_HOLD_MERGE);
+	local_irq_enable();
+	fl_free_merged(&gone);
 	if (free)
 		blk_mq_free_request(free);
 	return merged;

@@ -6,9 +6,12 @@
 #include <linux/blkdev.h>
 #include <linux/blk-mq.h>
 #include <linux/bio.h>
+#include <linux/hashtable.h>
 #include <linux/hrtimer.h>
 #include <linux/iocontext.h>
 #include <linux/ioprio.h>
+#include <linux/llist.h>
+#include <linux/seq_file.h>
 #include <linux/spinlock.h>
 
 /* Private headers of the block layer, from the kernel's source package. */
@@ -33,6 +36,15 @@ struct fl_line {
 	unsigned int length;
 };
 
+/* What the lock is taken for, and how long it is held (events.c). */
+enum fl_hold { FL_HOLD_MERGE, FL_HOLD_INSERT, FL_HOLD_DISPATCH, FL_HOLD_DONE, FL_HOLDS };
+#define FL_HOLD_BUCKETS	32
+
+struct fl_holds {
+	u64 count, ns, ns_max;
+	u64 by_log2[FL_HOLD_BUCKETS];	/* of less than 2^i ns */
+};
+
 /* One disk's queue under one of our elevators. */
 struct fl_queue {
 	struct request_queue *q;
@@ -43,8 +55,14 @@ struct fl_queue {
 	unsigned int word_tags;		/* tags in each word of the pool */
 	bool limited;			/* a group has a limit, or somebody waits for one it had */
 	bool yields;			/* the tunable yield is on */
+	bool has_groups;		/* a cgroup sent something */
 
-	spinlock_t lock;		/* everything below, and the core */
+	/* What came and went since the core was told (events.c), and whether something came. */
+	struct llist_head events ____cacheline_aligned_in_smp;
+	bool arrived;
+	struct fl_done *done;		/* by the core's slot */
+
+	spinlock_t lock ____cacheline_aligned_in_smp; /* everything below, and the core */
 	struct fairlift_core *core;
 	struct fl_arena arena;
 	struct request **slots;		/* by the core's slot; NULL: free, or gone while queued */
@@ -62,21 +80,47 @@ struct fl_queue {
 	struct hrtimer limit_timer;	/* when the first of them may go */
 	struct fl_outlet *outlet;	/* where they go on */
 
+	/* Those who wait for their turn, before they have a tag (turns.c). */
+	struct fl_turn **turns;		/* by the core's slot: who has that place */
+	struct list_head *turn_lines;	/* by group and class */
+	struct list_head comers;	/* whose turn it is, on their way */
+	DECLARE_HASHTABLE(comers_by_task, 5);
+	unsigned int coming, coming_max;
+	struct list_head due;		/* their requests, which go before all others */
+	struct hrtimer turn_timer;	/* when the first of them is late */
+	u64 position;			/* sector behind what was dispatched last */
+
 	/* Counters for debugfs. */
+	bool counts_holds;
+	u64 held_since;
+	struct fl_holds holds[FL_HOLDS];
+	u64 turns_taken;		/* by tasks that waited for theirs */
+	u64 turns_late;			/* they did not come in time */
 	u64 overflowed;			/* requests that had to wait for a slot */
 	u64 vanished;			/* requests freed while queued */
 	u64 journal_waits;		/* tasks seen waiting for a commit */
 	u64 groups_in_parents;		/* cgroups for which the core has no room */
 };
 
-/* Where a request is: in rq->elv.priv[1]. Its slot + 1 is in priv[0]. */
+/* Where a request is: in rq->elv.priv[1]. Its slot + 1 is in the lower half of priv[0]. */
 enum fl_place {
 	FL_OUTSIDE,			/* not inserted yet, or done */
+	FL_ARRIVING,			/* on fl_queue.events */
 	FL_WAITING,			/* on fl_queue.waiting */
+	FL_EXPECTED,			/* it is its turn already, and it is not inserted yet */
+	FL_DUE,				/* on fl_queue.due */
 	FL_QUEUED,			/* with the core */
 	FL_ISSUED,			/* with the device, as far as we know */
 	FL_TAKEN_BACK,			/* requeued, and on its way back to us or to the device */
 };
+
+/*
+ * Flags of a request that the kernel leaves free. Its sender was charged for
+ * one bio and a sector (lines.c); it waited for its turn, which has come (turns.c).
+ */
+#define FL_RQF_CHARGED	((__force req_flags_t)(1u << 31))
+#define FL_RQF_TURN	((__force req_flags_t)(1u << 30))
+static_assert(__RQF_BITS <= 30);
 
 /* A quarter of the tags is kept for those somebody waits for, if nobody says otherwise: writeback alone must not take all. */
 static inline unsigned int fl_async_depth(struct fl_queue *fq)
@@ -101,7 +145,18 @@ static inline u32 fl_slot(struct request *rq)
 
 static inline void fl_set_slot(struct request *rq, u32 slot)
 {
-	rq->elv.priv[0] = (void *)((uintptr_t)slot + 1);
+	rq->elv.priv[0] = (void *)(((uintptr_t)rq->elv.priv[0] & ~(uintptr_t)U32_MAX) | (u32)(slot + 1));
+}
+
+/* The group whose limit its sender was charged for (lines.c). */
+static inline u32 fl_sender_group(struct request *rq)
+{
+	return (uintptr_t)rq->elv.priv[0] >> 32;
+}
+
+static inline void fl_set_sender_group(struct request *rq, u32 group)
+{
+	rq->elv.priv[0] = (void *)((uintptr_t)group << 32);
 }
 
 /* Something happened that may change the core's mind: does anything wait for that? Under the lock. */
@@ -130,11 +185,49 @@ static inline struct fl_queue *fl_queue_of(struct request_queue *q)
 	return q->elevator->elevator_data;
 }
 
+/* events.c */
+int fl_events_enter(struct fl_queue *fq);
+void fl_events_leave(struct fl_queue *fq);
+void fl_arrive(struct fl_queue *fq, struct list_head *list, u64 now);
+bool fl_note_done(struct fl_queue *fq, u32 slot, u64 now);
+void fl_catch_up(struct fl_queue *fq, struct list_head *merged);
+void fl_free_merged(struct list_head *merged);
+void fl_note_hold(struct fl_queue *fq, enum fl_hold hold);
+int fl_holds_show(void *data, struct seq_file *m);
+ssize_t fl_holds_write(void *data, const char __user *text, size_t length, loff_t *pos);
+
+/* Interrupts are off; the lock of the hooks that every request passes. */
+static inline void fl_lock(struct fl_queue *fq)
+{
+	spin_lock(&fq->lock);
+	if (unlikely(fq->counts_holds))
+		fq->held_since = ktime_get_mono_fast_ns();
+}
+
+static inline void fl_unlock(struct fl_queue *fq, enum fl_hold hold)
+{
+	if (unlikely(fq->counts_holds))
+		fl_note_hold(fq, hold);
+	spin_unlock(&fq->lock);
+}
+
 /* elevator.c */
 extern const struct elevator_mq_ops fl_ops;
+void fl_insert(struct fl_queue *fq, struct request *rq, bool at_head, u64 now);
+void fl_slot_is_done(struct fl_queue *fq, u32 slot, u64 now);
 void fl_forget_merge(struct request_queue *q, struct request *rq);
 
+/* turns.c */
+bool fl_turns_are_full(struct fl_queue *fq);
+void fl_turn_begins(struct fl_queue *fq, u32 place, u64 now);
+void fl_turns_of_group_end(struct fl_queue *fq, u32 number);
+void fl_await_turn(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data *data);
+void fl_turn_is_used(struct fl_queue *fq, struct request *rq);
+int fl_turns_enter(struct fl_queue *fq);
+void fl_turns_leave(struct fl_queue *fq);
+
 /* merge.c */
+u16 fl_flags(blk_opf_t opf);
 void fl_describe_request(struct request *rq, struct fairlift_arrival *arrival);
 bool fl_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs);
 bool fl_allow_merge(struct request_queue *q, struct request *rq, struct bio *bio);
@@ -157,6 +250,7 @@ void fl_init_icq(struct io_cq *icq);
 void fl_exit_icq(struct io_cq *icq);
 u8 fl_ioprio(unsigned short ioprio);
 u32 fl_context_of(struct io_cq *icq);
+struct io_cq *fl_get_icq(struct request_queue *q);
 bool fl_sends_for_itself(struct io_cq *icq);
 u32 fl_current_context(struct fl_queue *fq);
 

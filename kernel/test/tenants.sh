@@ -270,8 +270,8 @@ flushed_writes() {
 }
 
 # others_flushes WEIGHT ATTACK...: who has to wait for whose flush? The longest fsync of a victim of weight 1000 while an attacker of
-# that weight, or a limited one, writes with O_DSYNC or PREFLUSH. The block layer sends no flush while data between two flushes is on its way: who holds that back holds
-# back everybody's fsync.
+# that weight, or a limited one, writes with O_DSYNC or PREFLUSH, and what the attacker gets. The block layer sends no flush while data
+# between two flushes is on its way: who holds that back holds back everybody's fsync.
 others_flushes() {
     weight=$1
     shift
@@ -288,7 +288,16 @@ others_flushes() {
         PREFLUSH*) preflush_in a ;;
         esac
         sleep 2
+        for path in a v; do done_of $path; done >before
         longest "$attack"
+        line=$(for path in a v; do done_of $path; done | paste before - | awk -v bound=$bound '
+            { got[NR] = $4 - $2 }
+            END {
+                part = 100 * got[1] / (got[1] + got[2])
+                printf "%s attacker %d, victim %d requests: %.1f %% (bound %s)", (part <= bound && got[2] ? "0" : "1"), got[1], got[2], part, bound
+            }')
+        verdict "${line%% *}" "$name: beside $attack:${line#?}"
+        sed -n 's/^turns_/turns /p' /sys/kernel/debug/block/$disk/sched/state | paste -s -d,
         # What the attacker has on its way need not wait for its limit.
         elevator $disk none
         clean_up
@@ -419,9 +428,8 @@ longest() {
 
 load
 modprobe configfs && mount -t configfs configfs /sys/kernel/config || fail "no configfs"
-# The short form leaves out c and f, whose one-at-a-time victims take minutes to tell from an emulated machine's own pauses. e is asked
-# for by name: data between two flushes that waits for its turn by weight holds back everybody's, and nothing is done about that yet.
-parts=${PARTS:-$(long "a b c d f g h i" "a b d g h i")}
+# The short form leaves out c and f, whose one-at-a-time victims take minutes to tell from an emulated machine's own pauses.
+parts=${PARTS:-$(long "a b c d e f g h i" "a b d e g h i")}
 names=$(long "$OURS" fl-cfq)
 for part in $parts; do
     echo "-- $part"

@@ -204,6 +204,16 @@ pub unsafe extern "C" fn fairlift_dispatch(queue: *mut Host, now: u64, until: *m
     }
 }
 
+/// [`Host::fill`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_fill(queue: *mut Host, slot: Slot, sector: u64, sectors: u32, now: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.fill(slot, sector, sectors, now);
+}
+
 /// [`Host::complete`].
 ///
 /// # Safety
@@ -497,7 +507,7 @@ pub unsafe extern "C" fn fairlift_takes_too_many(queue: *mut Host, group: u32, t
 /// `struct fairlift_group_stats`: what a group got since it was made. Arrays: reads, writes, discards.
 #[repr(C)]
 pub struct CGroupStats {
-    /// Requests done.
+    /// Requests done, flushes without data left out.
     pub ios: [u64; 3],
     /// Their sectors.
     pub sectors: [u64; 3],
@@ -527,8 +537,9 @@ pub unsafe extern "C" fn fairlift_group_stats(queue: *mut Host, group: u32, stat
     let host = unsafe { host(queue) };
     let got = host.group_stats(group);
     let total = got.total();
+    let [reads, writes, discards] = got.io.map(|[a, s]| a.ios + s.ios);
     let filled = CGroupStats {
-        ios: got.io.map(|[a, s]| a.ios + s.ios),
+        ios: [reads, writes.saturating_sub(host.group_flushes(group)), discards],
         sectors: got.io.map(|[a, s]| a.sectors + s.sectors),
         merged: total.merged,
         queued: host.group_queued(group).into(),

@@ -59,6 +59,8 @@ pub struct Host {
     pub(crate) lines: Lines,
     /// By group: slots taken by it and all below it. The root's is not kept.
     taken_below: Table<u32>,
+    /// By group: flushes without data, which the core counts as writes.
+    flushes: Table<u64>,
     tunables: &'static [Tunable],
     recorder: Recorder,
     setup: Setup,
@@ -106,9 +108,21 @@ impl Host {
         let recorder = Recorder::new(setup.records_max as usize);
         let lines = Lines::new(queue.groups());
         let taken_below = Table::new(0, queue.groups().slots());
+        let flushes = Table::new(0, queue.groups().slots());
         let (strays, first_come, none) = (strays(), None, Some(Requests::new(0)));
-        let mut host =
-            Host { queue, lines, taken_below, tunables, recorder, setup, now: 0, strays, none, first_come };
+        let mut host = Host {
+            queue,
+            lines,
+            taken_below,
+            flushes,
+            tunables,
+            recorder,
+            setup,
+            now: 0,
+            strays,
+            none,
+            first_come,
+        };
         // 2.6.34's cfq protects seeking tasks of different groups from each other only when told to; who sets weights means it.
         if let Some(isolation) = host.queue.elevator_mut().setting("group_isolation") {
             *isolation = u64::from(setup.groups_max > 0);
@@ -317,6 +331,20 @@ impl Host {
         }
     }
 
+    /// A request that was inserted in the name of somebody who was to come, and dispatched, is this one; without sectors it is a
+    /// flush alone.
+    pub fn fill(&mut self, slot: Slot, sector: u64, sectors: u32, now: u64) {
+        self.enter(now);
+        if !self.has_given_up() && self.state(slot) == RequestState::Issued {
+            self.queue.fill(id(slot), sector, sectors);
+            if sectors == 0 {
+                let group = self.queue.requests()[id(slot)].group;
+                self.flushes[group.index()] += 1;
+            }
+            self.note(Call::Fill { slot, sector, sectors }, Answer::None);
+        }
+    }
+
     /// The device is done with a request; its slot is free again.
     pub fn complete(&mut self, slot: Slot, now: u64) {
         let now = self.enter(now);
@@ -485,6 +513,9 @@ impl Host {
         }
         let parent_id = self.queue.groups().known(group(parent));
         let created = self.queue.groups_mut().create(parent_id, params(weight, class)).ok();
+        if let Some(id) = created {
+            self.flushes[id.index()] = 0;
+        }
         let created = created.map(|id| id.index() as u32);
         self.note(Call::GroupNew { parent, weight, class }, Answer::number(created));
         created
@@ -547,6 +578,12 @@ impl Host {
     pub fn group_queued(&self, number: u32) -> u32 {
         let groups = self.queue.groups();
         groups.queued(groups.known(group(number)))
+    }
+
+    /// Flushes without data among the writes that [`Host::group_stats`] counts, of the root for a number that names none.
+    pub fn group_flushes(&self, number: u32) -> u64 {
+        let groups = self.queue.groups();
+        self.flushes[groups.known(group(number)).index()]
     }
 
     /// What a group got; that of the root for a number that names none.

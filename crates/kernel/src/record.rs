@@ -20,6 +20,7 @@ pub enum Call {
     Insert(Arrival),
     InsertHead(Arrival),
     Dispatch,
+    Fill { slot: Slot, sector: u64, sectors: u32 },
     Complete(Slot),
     TakeBack(Slot),
     InsertAgain(Slot),
@@ -196,6 +197,7 @@ impl fmt::Display for Call {
             Call::Insert(arrival) => write!(f, "insert {arrival}"),
             Call::InsertHead(arrival) => write!(f, "insert-head {arrival}"),
             Call::Dispatch => f.write_str("dispatch"),
+            Call::Fill { slot, sector, sectors } => write!(f, "fill {slot} {sector}+{sectors}"),
             Call::Complete(slot) => write!(f, "complete {slot}"),
             Call::TakeBack(slot) => write!(f, "take-back {slot}"),
             Call::InsertAgain(slot) => write!(f, "insert-again {slot}"),
@@ -339,6 +341,11 @@ pub fn parse_call(text: &str) -> Option<Call> {
         "insert" => Call::Insert(words.arrival()?),
         "insert-head" => Call::InsertHead(words.arrival()?),
         "dispatch" => Call::Dispatch,
+        "fill" => {
+            let slot = words.number()?;
+            let (sector, sectors) = words.extent()?;
+            Call::Fill { slot, sector, sectors }
+        }
         "complete" => Call::Complete(words.number()?),
         "take-back" => Call::TakeBack(words.number()?),
         "insert-again" => Call::InsertAgain(words.number()?),

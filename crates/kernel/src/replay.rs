@@ -158,6 +158,7 @@ fn answer(host: &mut Host, now: u64, call: Call) -> Answer {
         }
         Call::GroupSet { group, weight, class } => host.group_set(group, weight, class),
         Call::GroupRemove(group) => host.group_remove(group, now),
+        Call::Fill { slot, sector, sectors } => host.fill(slot, sector, sectors, now),
         Call::Complete(slot) => host.complete(slot, now),
         Call::TakeBack(slot) => host.take_back(slot, now),
         Call::InsertAgain(slot) => host.insert_again(slot),

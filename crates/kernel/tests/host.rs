@@ -311,3 +311,27 @@ fn cfq_protects_seeking_groups_when_there_can_be_groups() {
         assert_eq!(isolation, Some(("group_isolation", isolated)), "room for {groups_max} groups");
     }
 }
+
+#[test]
+fn who_was_let_go_before_it_was_known_what_he_sends_is_counted_for_what_he_sent() {
+    for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
+        let mut host = with_room_for_groups(elevator);
+        let sender = host.group_new(0, 100, IoClass::BestEffort).expect("room");
+        let place = Arrival { op: Op::Write, sectors: 1, ..read(0, 0, sender) };
+        let slot = host.insert(&place, 1).expect("a slot");
+        assert!(matches!(host.dispatch(2), Dispatch::Issue(rq) if rq == host_id(slot)), "{elevator}");
+        host.fill(slot, 4096, 64, 3);
+        host.complete(slot, 2 * MS);
+        assert_eq!(host.group_stats(sender).total().sectors, 64, "{elevator}");
+        let slot = host.insert(&place, 2 * MS).expect("a slot");
+        assert!(matches!(host.dispatch(2 * MS), Dispatch::Issue(_)), "{elevator}");
+        host.fill(slot, 0, 0, 2 * MS);
+        host.complete(slot, 3 * MS);
+        let done = (host.group_stats(sender).total().ios, host.group_flushes(sender));
+        assert_eq!(done, (2, 1), "{elevator}: a flush alone is told from writes");
+        // What is done, or was never there, cannot be filled any more.
+        host.fill(slot, 0, 8, 3 * MS);
+        host.fill(77, 0, 8, 3 * MS);
+        assert_eq!(host.group_stats(sender).total().sectors, 64, "{elevator}");
+    }
+}

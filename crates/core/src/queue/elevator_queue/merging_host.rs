@@ -38,6 +38,14 @@ impl ElevatorQueue {
         self.absorbed(rq, gone, now);
     }
 
+    /// `rq`, in the device, was inserted in the name of somebody who was to come; now the host knows what it covers. Whoever
+    /// chose it did so without that; what is paid and counted is this.
+    pub fn fill(&mut self, rq: RequestId, sector: u64, sectors: u32) {
+        let request = &mut self.requests[rq];
+        debug_assert!(request.state == RequestState::Issued, "filled while not in the device");
+        (request.sector, request.sectors) = (sector, sectors);
+    }
+
     /// The device gave `rq` back unserved and the host keeps it for now: as [`ElevatorQueue::requeue`], but held. It goes on
     /// by [`ElevatorQueue::insert_again`] or [`ElevatorQueue::issue_again`].
     pub fn take_back(&mut self, rq: RequestId, now: u64) {

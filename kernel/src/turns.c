@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who sends data that the block layer puts between two flushes (PREFLUSH, or
+ * FUA on a disk that has none) waits here for its turn, before it has a tag.
+ * The kernel's flush machine sends no flush while such data is on its way,
+ * whosever it is: were it to wait for its turn in the queue, everybody's fsync
+ * would wait with it, at weight 1 beside 1000 for half a minute.
+ *
+ * The task sleeps where the block layer asks how many tags it may take. The
+ * core gets a request in its name, a place; when that is dispatched the task
+ * goes on, takes a tag, and its request has the place: it goes to the device at
+ * once, and the place is done when it is. Of the tasks of a group and class the
+ * first has a place, so these are few, however many tasks wait. Who finds nobody
+ * waiting goes before what else his group has queued, who waits in a line behind
+ * it, so that a group's reads are not held up by its crowd of writers.
+ *
+ * Nobody waits longer than FL_TURN_LATE_NS for a task whose turn it is: it may
+ * need a tag, and those who have the tags may wait for it. Then its place is
+ * done, and paid for with that time; when it comes it goes without one.
+ */
+#include <linux/completion.h>
+#include <linux/hashtable.h>
+#include <linux/slab.h>
+
+#include "shim.h"
+
+#define FL_TURN_LATE_NS		(10 * NSEC_PER_MSEC)
+/* A sleeping task keeps the queue from being frozen: it looks whether somebody wants to that often. */
+#define FL_TURN_LOOKS		(HZ / 20)
+/* Tasks that may be on their way at a time, however deep the device's queue is. */
+#define FL_TURNS_MAX		32
+/* Lines of a group: by the class of the task, since nothing goes past the first of a line. */
+#define FL_TURN_LINES		3
+
+enum fl_turn_state {
+	FL_TURN_WAITS,			/* in a line */
+	FL_TURN_COMES,			/* it is its turn */
+	FL_TURN_NONE,			/* there is none for it: the task goes without */
+};
+
+struct fl_turn {
+	struct list_head node;		/* in a line, or of those who come and are not late */
+	struct hlist_node by_task;	/* of all who come */
+	struct list_head *line;
+	struct task_struct *task;
+	struct completion decided;
+	struct fairlift_arrival arrival;
+	enum fl_turn_state state;
+	u32 place;			/* the core's slot, of the first of a line and of one who comes */
+	u64 late;			/* when nobody waits for it any more */
+};
+
+/* Does the block layer put data sent with these flags between flushes? A flush alone has the same flags: it waits for its turn, too. */
+static bool fl_is_between_flushes(struct request_queue *q, blk_opf_t opf)
+{
+	if (!op_is_write(opf) || !(opf & (REQ_PREFLUSH | REQ_FUA)) || !blk_queue_write_cache(q))
+		return false;
+	return opf & REQ_PREFLUSH || !(q->limits.features & BLK_FEAT_FUA);
+}
+
+/* ---- the lines, under the queue's lock ---- */
+
+static bool fl_is_first(struct fl_turn *turn)
+{
+	return turn->line->next == &turn->node;
+}
+
+static void fl_decide(struct fl_turn *turn, enum fl_turn_state state)
+{
+	turn->state = state;
+	complete(&turn->decided);
+}
+
+/* A place for the first of a line. When the core has none left nobody of the line has a turn. */
+static void fl_ask_for_place(struct fl_queue *fq, struct list_head *line, bool at_head, u64 now)
+{
+	struct fl_turn *first;
+
+	while (!list_empty(line)) {
+		first = list_first_entry(line, struct fl_turn, node);
+		first->arrival.sector = fq->position;
+		first->place = at_head ? fairlift_insert_head(fq->core, &first->arrival, now) :
+					 fairlift_insert(fq->core, &first->arrival, now);
+		if (first->place != FAIRLIFT_NO_SLOT) {
+			fq->turns[first->place] = first;
+			WRITE_ONCE(fq->queued, fq->queued + 1);
+			WRITE_ONCE(fq->withheld, false);
+			return;
+		}
+		list_del(&first->node);
+		fl_decide(first, FL_TURN_NONE);
+	}
+}
+
+/* Its place stays behind, for nobody: fl_next() passes it over. */
+static void fl_leave_turns(struct fl_queue *fq, struct fl_turn *turn, u64 now)
+{
+	bool was_first = fl_is_first(turn);
+
+	list_del(&turn->node);
+	if (!was_first)
+		return;
+	fq->turns[turn->place] = NULL;
+	WRITE_ONCE(fq->queued, fq->queued - 1);
+	fl_ask_for_place(fq, turn->line, false, now);
+}
+
+/* May the core be asked for more, or are enough on their way? */
+bool fl_turns_are_full(struct fl_queue *fq)
+{
+	return fq->coming >= fq->coming_max;
+}
+
+/* The core dispatched a place: its task goes on. */
+void fl_turn_begins(struct fl_queue *fq, u32 place, u64 now)
+{
+	struct fl_turn *turn = fq->turns[place];
+
+	fq->turns[place] = NULL;
+	WRITE_ONCE(fq->queued, fq->queued - 1);
+	fq->in_flight++;
+	/* Not from now, which may be the time at which a plug began. */
+	turn->late = ktime_get_ns() + FL_TURN_LATE_NS;
+	if (!fq->coming++)
+		hrtimer_start(&fq->turn_timer, ns_to_ktime(turn->late), HRTIMER_MODE_ABS);
+	list_move_tail(&turn->node, &fq->comers);
+	hash_add(fq->comers_by_task, &turn->by_task, (uintptr_t)turn->task);
+	fl_ask_for_place(fq, turn->line, false, now);
+	fq->turns_taken++;
+	fl_decide(turn, FL_TURN_COMES);
+}
+
+/* Nobody waits for it any more. */
+static void fl_turn_is_late(struct fl_queue *fq, struct fl_turn *turn, u64 now)
+{
+	list_del(&turn->node);
+	fq->coming--;
+	fq->in_flight--;
+	fq->turns_late++;
+	fairlift_complete(fq->core, turn->place, now);
+	turn->place = FAIRLIFT_NO_SLOT;
+}
+
+static enum hrtimer_restart fl_turn_timer(struct hrtimer *timer)
+{
+	struct fl_queue *fq = container_of(timer, struct fl_queue, turn_timer);
+	struct fl_turn *turn, *next;
+	unsigned long flags;
+	bool waits;
+	u64 now;
+
+	spin_lock_irqsave(&fq->lock, flags);
+	now = ktime_get_ns();
+	list_for_each_entry_safe(turn, next, &fq->comers, node) {
+		if (turn->late > now) {
+			hrtimer_start(timer, ns_to_ktime(turn->late), HRTIMER_MODE_ABS);
+			break;
+		}
+		fl_turn_is_late(fq, turn, now);
+	}
+	waits = fl_wake(fq);
+	spin_unlock_irqrestore(&fq->lock, flags);
+	if (waits)
+		blk_mq_run_hw_queues(fq->q, true);
+	return HRTIMER_NORESTART;
+}
+
+/* Group number is gone: who still waits in its name goes without a turn. */
+void fl_turns_of_group_end(struct fl_queue *fq, u32 number)
+{
+	struct fl_turn *turn, *next;
+	int i;
+
+	for (i = 0; i < FL_TURN_LINES; i++) {
+		struct list_head *line = &fq->turn_lines[FL_TURN_LINES * number + i];
+
+		if (!list_empty(line)) {
+			fq->turns[list_first_entry(line, struct fl_turn, node)->place] = NULL;
+			WRITE_ONCE(fq->queued, fq->queued - 1);
+		}
+		list_for_each_entry_safe(turn, next, line, node) {
+			list_del(&turn->node);
+			fl_decide(turn, FL_TURN_NONE);
+		}
+	}
+}
+
+/* ---- the task ---- */
+
+static struct list_head *fl_turn_line(struct fl_queue *fq, const struct fairlift_arrival *arrival)
+{
+	u8 class = arrival->ioprio >> 4;
+	u32 which = class == IOPRIO_CLASS_RT ? 0 : class == IOPRIO_CLASS_IDLE ? 2 : 1;
+
+	return &fq->turn_lines[FL_TURN_LINES * arrival->group + which];
+}
+
+static void fl_enter_line_of_turns(struct fl_queue *fq, struct fl_turn *turn)
+{
+	spin_lock_irq(&fq->lock);
+	turn->arrival.group = fl_current_group(fq->q);
+	turn->line = fl_turn_line(fq, &turn->arrival);
+	turn->state = FL_TURN_WAITS;
+	list_add_tail(&turn->node, turn->line);
+	if (fl_is_first(turn))
+		fl_ask_for_place(fq, turn->line, true, ktime_get_ns());
+	spin_unlock_irq(&fq->lock);
+	/* Often it is its turn at once, and there is no need to sleep. */
+	blk_mq_run_hw_queues(fq->q, false);
+}
+
+/* Sleep until it is decided, or until the queue is about to be frozen. */
+static void fl_wait_for_turn(struct fl_queue *fq, struct fl_turn *turn)
+{
+	while (!wait_for_completion_io_timeout(&turn->decided, FL_TURN_LOOKS)) {
+		if (!fl_runs_dry(fq->q))
+			continue;
+		spin_lock_irq(&fq->lock);
+		if (turn->state == FL_TURN_WAITS) {
+			fl_leave_turns(fq, turn, ktime_get_ns());
+			fl_decide(turn, FL_TURN_NONE);
+		}
+		spin_unlock_irq(&fq->lock);
+	}
+}
+
+/* Before a task takes a tag: wait for its turn, if it is to send data between flushes. */
+void fl_await_turn(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data *data)
+{
+	struct fl_turn *turn;
+
+	if (!fl_is_between_flushes(fq->q, opf) || opf & (REQ_META | REQ_SWAP) || data->flags & BLK_MQ_REQ_NOWAIT ||
+	    current->flags & PF_KTHREAD)
+		return;
+	turn = kzalloc(sizeof(*turn), GFP_NOIO | __GFP_NOWARN);
+	if (!turn)
+		return;
+	/* Requests kept for later would pass by here. */
+	data->nr_tags = 1;
+	turn->task = current;
+	turn->arrival = (struct fairlift_arrival) {
+		.sectors = 1,
+		.context = fl_current_context(fq),
+		.flags = fl_flags(opf | REQ_SYNC),
+		.op = FAIRLIFT_WRITE,
+		.ioprio = fl_ioprio(get_current_ioprio()),
+	};
+	init_completion(&turn->decided);
+	fl_enter_line_of_turns(fq, turn);
+	fl_wait_for_turn(fq, turn);
+	if (turn->state == FL_TURN_COMES)
+		data->rq_flags |= FL_RQF_TURN;
+	else
+		kfree(turn);
+}
+
+/* The task has a tag, for rq. */
+void fl_turn_is_used(struct fl_queue *fq, struct request *rq)
+{
+	struct fl_turn *turn;
+	bool waits = false;
+
+	if (likely(!((__force u32)(rq->rq_flags & FL_RQF_TURN))))
+		return;
+	rq->rq_flags &= ~FL_RQF_TURN;
+	spin_lock_irq(&fq->lock);
+	hash_for_each_possible(fq->comers_by_task, turn, by_task, (uintptr_t)current) {
+		if (turn->task != current)
+			continue;
+		hash_del(&turn->by_task);
+		if (turn->place != FAIRLIFT_NO_SLOT) {
+			list_del(&turn->node);
+			fq->coming--;
+			waits = fl_wake(fq);
+		}
+		fl_set_slot(rq, turn->place);
+		fl_set_place(rq, FL_EXPECTED);
+		kfree(turn);
+		break;
+	}
+	spin_unlock_irq(&fq->lock);
+	if (waits)
+		blk_mq_run_hw_queues(fq->q, true);
+}
+
+/* ---- with the elevator ---- */
+
+/* What it takes is given back by fl_turns_leave(), whatever it says. */
+int fl_turns_enter(struct fl_queue *fq)
+{
+	u32 lines = FL_TURN_LINES * (fairlift_lines(fq->core) / 2), i;
+
+	fq->turns = kvcalloc(fq->requests_max, sizeof(*fq->turns), GFP_NOIO | __GFP_NOWARN);
+	fq->turn_lines = kvcalloc(lines, sizeof(*fq->turn_lines), GFP_NOIO | __GFP_NOWARN);
+	if (!fq->turns || !fq->turn_lines)
+		return -ENOMEM;
+	for (i = 0; i < lines; i++)
+		INIT_LIST_HEAD(&fq->turn_lines[i]);
+	INIT_LIST_HEAD(&fq->comers);
+	hash_init(fq->comers_by_task);
+	INIT_LIST_HEAD(&fq->due);
+	fq->coming_max = clamp(fq->q->tag_set->queue_depth, 1u, FL_TURNS_MAX + 0u);
+	hrtimer_init(&fq->turn_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	fq->turn_timer.function = fl_turn_timer;
+	return 0;
+}
+
+/* The queue is frozen: nobody waits. */
+void fl_turns_leave(struct fl_queue *fq)
+{
+	hrtimer_cancel(&fq->turn_timer);
+	kvfree(fq->turns);
+	kvfree(fq->turn_lines);
+}
