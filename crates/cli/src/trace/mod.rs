@@ -8,3 +8,4 @@ pub mod inspect;
 mod output;
 pub mod record;
 pub mod replay;
+pub mod rows;
