@@ -27,7 +27,7 @@ impl TraceRows {
     ///
     /// # Errors
     /// What is wrong with the trace.
-    pub fn next(&mut self) -> Result<Option<String>, Failure> {
+    pub fn batch(&mut self) -> Result<Option<String>, Failure> {
         let Some(input) = &mut self.0 else { return Ok(None) };
         let mut text = Vec::new();
         let mut writer = CsvWriter::new(&mut text);
