@@ -1,4 +1,14 @@
 //! `fairlift`: compare block I/O schedulers on the jobs and disks you have.
+//!
+//! The command is this library; [`api`] hands over what it would print:
+//!
+//! ```
+//! let words = "compare --device nvme --scheduler none,bfq -- --name=db --rw=randread --size=1m".split(' ');
+//! let words: Vec<String> = words.map(str::to_owned).collect();
+//! let compared = fairlift_cli::api::Compared::of(&words).map_err(|failure| failure.plain())?;
+//! assert!(compared.table.contains("bfq") && compared.csv.lines().count() == 3);
+//! # Ok::<(), String>(())
+//! ```
 
 mod answer;
 pub mod api;

@@ -41,3 +41,28 @@ fn each_command_has_a_manual_page() {
     assert!(page("fairlift-compare.1").contains("\\-\\-scheduler"));
     assert!(page("fairlift-devices-import.1").contains("DiskSim"));
 }
+
+/// What is printed on a terminal, with these variables; `None` where util-linux' `script`, which makes the terminal, is missing.
+fn on_a_terminal(variables: &[(&str, &str)]) -> Option<String> {
+    let folder = Folder::new().with("small.fio", common::SMALL);
+    let line = format!("{} compare small.fio --device null --kernel 2.6.31", env!("CARGO_BIN_EXE_fairlift"));
+    let mut command = std::process::Command::new("script");
+    command.args(["-q", "-e", "-c", &line, "/dev/null"]).current_dir(folder.path());
+    command.env("TERM", "xterm").env_remove("NO_COLOR").envs(variables.iter().copied());
+    let output = command.stdin(std::process::Stdio::null()).output();
+    let output =
+        output.map_err(|_| eprintln!("SKIPPED: colours were NOT tested: script (util-linux) is missing"));
+    Some(String::from_utf8_lossy(&output.ok()?.stdout).into_owned())
+}
+
+#[test]
+fn a_terminal_gets_colours_unless_they_are_unwanted() {
+    const BOLD: &str = "\u{1b}[1m";
+    let Some(coloured) = on_a_terminal(&[]) else { return };
+    assert!(coloured.contains(BOLD), "{coloured:?}");
+    assert!(on_a_terminal(&[("NO_COLOR", "")]).unwrap().contains(BOLD), "empty counts as not set");
+    for unwanted in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let plain = on_a_terminal(&[unwanted]).unwrap();
+        assert!(plain.contains("device time") && !plain.contains(BOLD), "{plain:?}");
+    }
+}

@@ -15,60 +15,21 @@ from __future__ import annotations
 import json as _json
 import os as _os
 import warnings as _warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Union
 
-from . import _fairlift
+from . import _fairlift, _remote
 from ._fairlift import Error, __version__
+from ._tables import Shown, Table
 
 __all__ = [
     "Best", "Comparison", "Device", "Error", "Scenario", "Sweep", "Table", "__version__",
-    "compare", "replay", "run", "sweep",
+    "compare", "read_trace", "replay", "run", "sweep",
 ]
 
 StrPath = Union[str, "_os.PathLike[str]"]
-
-
-class Table:
-    """Columns of results. Reads as Arrow (``__arrow_c_stream__``), so pandas, polars, pyarrow and DuckDB take it without a copy."""
-
-    def __init__(self, native: _fairlift.Table) -> None:
-        self._native = native
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._native.__arrow_c_stream__(requested_schema)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self._native.shape
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return self._native.columns
-
-    def to_arrow(self) -> Any:
-        """As a ``pyarrow.Table``."""
-        import pyarrow
-
-        return pyarrow.table(self)
-
-    def to_polars(self) -> Any:
-        """As a ``polars.DataFrame``."""
-        import polars
-
-        return polars.DataFrame(self)
-
-    def to_pandas(self) -> Any:
-        """As a ``pandas.DataFrame``; by pyarrow, which pandas needs for it."""
-        return self.to_arrow().to_pandas()
-
-    def __repr__(self) -> str:
-        rows, columns = self.shape
-        return f"<fairlift.Table of {rows} rows and {columns} columns>"
 
 
 @dataclass(frozen=True)
@@ -115,6 +76,8 @@ class Scenario:
     case: Union[str, None] = None
     threads: Union[int, None] = None
     explain: bool = False
+    #: Write what the block layer did to this file, as ``--trace``; :func:`read_trace` makes a table of it.
+    trace_to: Union[StrPath, None] = None
 
     def with_(self, **changes: Any) -> Scenario:
         """The same with these fields changed; ``set`` is added to what is set."""
@@ -138,7 +101,7 @@ class Scenario:
         return Comparison._of(self.words("run"))
 
 
-class Comparison:
+class Comparison(Shown):
     """Results of ``compare``, ``run`` or ``replay``. In a notebook it shows as the report's tables and figures."""
 
     def __init__(self, native: _fairlift.Compared) -> None:
@@ -146,9 +109,12 @@ class Comparison:
 
     @classmethod
     def _of(cls, words: list[str]) -> Comparison:
-        native = _fairlift.compared(words)
+        return cls._told(_fairlift.compared(words))
+
+    @classmethod
+    def _told(cls, native: _fairlift.Compared) -> Comparison:
         for text in native.warnings:
-            _warnings.warn(text, stacklevel=4)
+            _warnings.warn(text, stacklevel=5)
         return cls(native)
 
     @property
@@ -176,27 +142,9 @@ class Comparison:
         """The CSV's rows, typed."""
         return Table(self._native.rows())
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.rows.__arrow_c_stream__(requested_schema)
-
-    def to_arrow(self) -> Any:
-        """As a ``pyarrow.Table``."""
-        return self.rows.to_arrow()
-
-    def to_polars(self) -> Any:
-        """As a ``polars.DataFrame``."""
-        return self.rows.to_polars()
-
-    def to_pandas(self) -> Any:
-        """As a ``pandas.DataFrame``."""
-        return self.rows.to_pandas()
-
     def page(self) -> str:
         """The report as one HTML page."""
         return self._native.page()
-
-    def _repr_html_(self) -> str:
-        return _framed(self.page())
 
     def __repr__(self) -> str:
         return self.table
@@ -214,8 +162,8 @@ class Best:
     figures: dict[str, float]
 
 
-class Sweep:
-    """A finished sweep."""
+class Sweep(Shown):
+    """A sweep with the results that are there."""
 
     def __init__(self, native: _fairlift.Sweep, folder: Path) -> None:
         self._native = native
@@ -233,27 +181,9 @@ class Sweep:
         parts = self._native.best()
         return [Best(dict(over), dict(settings), command, dict(figures)) for over, settings, command, figures in parts]
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.rows.__arrow_c_stream__(requested_schema)
-
-    def to_arrow(self) -> Any:
-        """As a ``pyarrow.Table``."""
-        return self.rows.to_arrow()
-
-    def to_polars(self) -> Any:
-        """As a ``polars.DataFrame``."""
-        return self.rows.to_polars()
-
-    def to_pandas(self) -> Any:
-        """As a ``pandas.DataFrame``."""
-        return self.rows.to_pandas()
-
     def page(self) -> str:
         """Pareto fronts, what each setting is worth, the best to paste: one HTML page."""
         return self._native.page()
-
-    def _repr_html_(self) -> str:
-        return _framed(self.page())
 
     def __repr__(self) -> str:
         return self._native.summary()
@@ -273,7 +203,7 @@ def run(*jobs: StrPath, **options: Any) -> Comparison:
 
 
 def replay(
-    trace: StrPath,
+    trace: Union[StrPath, Any],
     *,
     device: Union[str, Device, Sequence[str], None] = None,
     scheduler: Union[str, Sequence[str], None] = None,
@@ -284,13 +214,31 @@ def replay(
     kernel: Union[str, None] = None,
     explain: bool = False,
     threads: Union[int, None] = None,
+    trace_to: Union[StrPath, None] = None,
 ) -> Comparison:
-    """Replay a block trace under each scheduler, on each device, as ``fairlift replay``."""
-    words = ["replay", _os.fspath(trace)]
+    """Replay a block trace under each scheduler, on each device, as ``fairlift replay``.
+
+    The trace is a file of any format that docs/traces.md names, a URL for fsspec (``s3://bucket/trace.bin``), or a table that reads as
+    Arrow (a ``pyarrow.Table``, a polars or pandas frame, what :func:`read_trace` gives), whose columns are those of the CSV format.
+    """
+    is_table = hasattr(trace, "__arrow_c_stream__")
+    words = ["replay", "table" if is_table else _local(trace)]
     words += _named({"timing": timing, "only": ",".join(only) or None, "seed": seed, "kernel": kernel, "threads": threads})
-    words += _of_device(device) + _named({"scheduler": _listed(scheduler)})
+    words += _of_device(device) + _named({"scheduler": _listed(scheduler), "trace": _path(trace_to)})
     words += _settings(set) + (["--explain"] if explain else [])
+    if is_table:
+        return Comparison._told(_fairlift.replayed(words, trace))
     return Comparison._of(words)
+
+
+def read_trace(trace: StrPath, *, format: Union[str, None] = None, keep_going: bool = False, sort: Union[int, None] = None) -> Table:
+    """The events of a block trace as a table, with the columns of the CSV format (docs/traces.md); a cell without a value is null.
+
+    The trace is a file of any format that docs/traces.md names, or a URL for fsspec. ``format``, ``keep_going`` and ``sort`` are the
+    options of ``fairlift inspect``.
+    """
+    words = [_local(trace), *_named({"format": format, "sort": sort})] + (["--keep-going"] if keep_going else [])
+    return Table(_fairlift.read_trace(words))
 
 
 def sweep(
@@ -300,23 +248,56 @@ def sweep(
     threads: Union[int, None] = None,
     client: Any = None,
     chunk_s: float = 2.0,
+    files: Mapping[str, str] = {},  # noqa: B006 - never changed
+    watch: Union[Callable[[Sweep], object], None] = None,
 ) -> Sweep:
     """Make all runs of a sweep file, or go on with it, as ``fairlift sweep``; see docs/sweep.md for the file.
 
     ``client`` is who runs them instead of this process: a ``distributed.Client``, or the module ``ray`` after ``ray.init()``. Runs
-    travel in chunks of about ``chunk_s`` seconds, and the results are the same, whoever made them.
+    travel in chunks of about ``chunk_s`` seconds, and the results are the same, whoever made them. ``watch`` is called with the sweep
+    each time a chunk's results have come; its ``rows`` are those that are there.
+
+    ``files`` has URLs for fsspec of files that the sweep file names: ``{"web.bin": "s3://bucket/web.bin"}``. One that does not lie
+    beside the sweep file is put there; each machine of the cluster fetches it once.
     """
     file = _os.fspath(file)
+    for name, url in files.items():
+        _beside(Path(file).parent / name, url)
     folder = Path(_os.fspath(output)) if output is not None else Path(f"{Path(file).stem}-results")
     native = _fairlift.Sweep(file, folder)
+    found = Sweep(native, folder)
     if client is None:
+        if watch is not None:
+            raise ValueError("watch needs a client: in this process all runs are made in one call")
         native.run(threads)
     else:
-        from ._cluster import run_on
+        from ._cluster import Bundle, run_on
 
-        run_on(client, native, file, chunk_s)
+        run_on(client, native, Bundle(file, native.files(), files), chunk_s, lambda: watch and watch(found))
     native.write()
-    return Sweep(native, folder)
+    return found
+
+
+# ---- files and URLs ------------------------------------------------------------------------------------------------------
+
+
+def _local(name: StrPath) -> str:
+    """A file on this machine."""
+    return str(_remote.fetched(name)) if isinstance(name, str) and _remote.is_url(name) else _os.fspath(name)
+
+
+def _path(name: Union[StrPath, None]) -> Union[str, None]:
+    return None if name is None else _os.fspath(name)
+
+
+def _beside(place: Path, url: str) -> None:
+    """Fetch a file that is not there."""
+    if not place.exists():
+        import shutil
+
+        part = place.with_name(place.name + ".part")
+        shutil.copyfile(_remote.fetched(url), part)
+        part.rename(place)
 
 
 # ---- words of a command line ---------------------------------------------------------------------------------------------
@@ -328,6 +309,7 @@ def _options(scenario: Scenario) -> list[str]:
         "scheduler": _listed(scenario.scheduler),
         **{name.name: getattr(scenario, name.name) for name in fields(scenario)
            if name.name in ("seed", "runtime", "kernel", "filesystem", "mount", "case", "threads")},
+        "trace": _path(scenario.trace_to),
     })
     return words + _settings(scenario.set) + (["--explain"] if scenario.explain else [])
 
@@ -353,10 +335,3 @@ def _listed(names: Union[str, Iterable[str], None]) -> Union[str, None]:
 
 def _word(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
-
-
-def _framed(page: str) -> str:
-    """A page within a notebook's: its styles stay its own."""
-    from html import escape
-
-    return f'<iframe srcdoc="{escape(page)}" style="width:100%;height:40rem;border:0"></iframe>'

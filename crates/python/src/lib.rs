@@ -3,6 +3,8 @@
 //! Work is done without the interpreter's lock. What is wrong with the input becomes `fairlift.Error`, with file and line.
 
 mod arrow;
+mod cells;
+mod trace;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -68,6 +70,21 @@ impl Compared {
 fn compared(py: Python<'_>, words: Vec<String>) -> PyResult<Compared> {
     let result = py.detach(|| api::Compared::of(&words));
     result.map(|compared| Compared(Arc::new(compared))).map_err(|e| raised(py, &e))
+}
+
+/// The same for `replay`, whose trace is a table.
+#[pyfunction]
+fn replayed(py: Python<'_>, words: Vec<String>, table: &Bound<'_, PyAny>) -> PyResult<Compared> {
+    let rows = trace::Rows::new(arrow::stream_of(table)?);
+    let result = py.detach(|| api::Compared::of_rows(&words, rows));
+    result.map(|compared| Compared(Arc::new(compared))).map_err(|e| raised(py, &e))
+}
+
+/// The events of a trace; the words are those of `fairlift inspect`.
+#[pyfunction]
+fn read_trace(py: Python<'_>, words: Vec<String>) -> PyResult<Table> {
+    let batches = py.detach(|| trace::batches(api::trace_rows(&words)?));
+    Table::of_batches(batches.map_err(|e| raised(py, &e))?)
 }
 
 /// A device's whole name and its parameters.
@@ -161,5 +178,7 @@ fn _fairlift(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Sweep>()?;
     module.add_class::<Worker>()?;
     module.add_function(wrap_pyfunction!(compared, module)?)?;
+    module.add_function(wrap_pyfunction!(replayed, module)?)?;
+    module.add_function(wrap_pyfunction!(read_trace, module)?)?;
     module.add_function(wrap_pyfunction!(device, module)?)
 }

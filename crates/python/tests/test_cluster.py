@@ -8,7 +8,7 @@ import time
 import pytest
 
 import fairlift
-from fairlift._cluster import Bundle, Chunks
+from fairlift._cluster import Bundle, Chunks, Ticket, make
 
 #: Long enough that a worker can be killed on the way.
 SEEDS = 10
@@ -124,6 +124,12 @@ def test_only_engines_are_clients(folder):
 def test_workers_get_what_is_beside_the_sweep_file_only(folder):
     with pytest.raises(fairlift.Error, match="not beside"):
         Bundle("small.toml", [("../small.fio", "small.fio")])
+
+
+def test_a_worker_of_another_version_refuses(folder):
+    ticket = Bundle("small.toml", [("small.fio", "small.fio")]).ticket
+    with pytest.raises(fairlift.Error, match="is installed on a worker"):
+        make(Ticket(ticket.digest, "0.0.1"), lambda: None, [0])
 
 
 def test_chunks_grow_with_what_runs_cost():

@@ -2,6 +2,18 @@
 //!
 //! [`figures`] draws a report's results, [`page`] puts them below the question and its answer, beside tables, the settings and the
 //! story of the slowest requests. Both are pure functions of the results: equal results give equal bytes.
+//!
+//! ```
+//! use fairlift_sim::scenario::{parse, run_all};
+//!
+//! let text = "title = 'random reads'\ndevice = 'nvme'\nkernel = '6.12'\nschedulers = ['none', 'bfq']\n\
+//!             jobs = \"\"\"[db]\nrw=randread\nsize=1m\ndirect=1\n\"\"\"\n";
+//! let scenario = parse(text, "example.toml").map_err(|e| e.to_string())?;
+//! let runs = run_all(&scenario, 1, &()).map_err(|e| e.to_string())?;
+//! let page = fairlift_report::page(&scenario, &runs, "fairlift compare example.toml").map_err(|e| e.to_string())?;
+//! assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<svg"));
+//! # Ok::<(), String>(())
+//! ```
 
 mod canvas;
 mod chart;

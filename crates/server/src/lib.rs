@@ -6,6 +6,30 @@
 //!
 //! A front end turns its protocol into bios and submits them through a [`device::Port`]; the device's queue alone decides what
 //! goes next; a back end serves it. Several threads submit, whichever finds the queue free works for all ([`device`]).
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicBool, Ordering};
+//!
+//! use fairlift_server::{client::Client, config::Config, net::Address, server::Server};
+//!
+//! let socket = std::env::temp_dir().join(format!("fairlift-example-{}", std::process::id()));
+//! let text = format!("listen = ['unix:{}']\n[[device]]\nname = 'disk'\nram = '1M'\n[[export]]\nname = 'db'\ndevice = 'disk'\n", socket.display());
+//! let server = Server::new(&Config::parse(&text, "example.toml")?)?;
+//! let stop = Arc::new(AtomicBool::new(false));
+//! let (runs, watched) = (server.clone(), stop.clone());
+//! let thread = std::thread::spawn(move || runs.run(&watched));
+//!
+//! let mut client = Client::connect(&Address::Unix(socket.clone()), "db", true)?;
+//! assert_eq!(client.write(0, 4096, &[7; 512])?.error, 0);
+//! assert_eq!(client.read(4096, 512)?.data, [7; 512]);
+//!
+//! drop(client);
+//! stop.store(true, Ordering::Relaxed);
+//! thread.join().expect("the server ends");
+//! # let _ = std::fs::remove_file(socket);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod back;
 pub mod client;

@@ -173,7 +173,7 @@ pub fn columns_of_csv(text: &str) -> Vec<Column> {
 }
 
 /// The fields of a line; those in quotes without them.
-fn fields(line: &str) -> Vec<String> {
+pub fn fields(line: &str) -> Vec<String> {
     let (mut fields, mut is_quoted) = (vec![String::new()], false);
     let mut letters = line.chars().peekable();
     while let Some(letter) = letters.next() {

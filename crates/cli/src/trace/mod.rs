@@ -9,3 +9,4 @@ pub mod inspect;
 mod output;
 pub mod record;
 pub mod replay;
+pub mod rows;

@@ -144,7 +144,11 @@ pub fn scenario(
 
 /// Read the trace.
 pub fn load(arguments: &ReplayArguments) -> Result<Loaded, Failure> {
-    let mut input = Input::open(&arguments.trace, &arguments.read, false)?;
+    loaded(Input::open(&arguments.trace, &arguments.read, false)?, arguments)
+}
+
+/// Read the trace that `input` gives.
+pub fn loaded(mut input: Input, arguments: &ReplayArguments) -> Result<Loaded, Failure> {
     let format = input.reader().format();
     // What a table's columns hold is known with its first row.
     let mut next = input.next()?;
