@@ -10,7 +10,15 @@
 //!             jobs = \"\"\"[db]\nrw=randread\nsize=1m\ndirect=1\n\"\"\"\n";
 //! let scenario = parse(text, "example.toml").map_err(|e| e.to_string())?;
 //! let runs = run_all(&scenario, 1, &()).map_err(|e| e.to_string())?;
-//! let page = fairlift_report::page(&scenario, &runs, "fairlift compare example.toml").map_err(|e| e.to_string())?;
+//! let report = fairlift_report::Report {
+//!     scenario: &scenario,
+//!     runs: runs.iter().map(|case| case.iter().map(|run| vec![run]).collect()).collect(),
+//!     question: String::new(),
+//!     percentile: fairlift_report::PERCENTILE,
+//!     answers: Vec::new(),
+//!     repeat: "fairlift compare example.toml".to_owned(),
+//! };
+//! let page = fairlift_report::page(&report);
 //! assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<svg"));
 //! # Ok::<(), String>(())
 //! ```

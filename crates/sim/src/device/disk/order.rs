@@ -122,7 +122,8 @@ impl Policy {
             return oldest();
         }
         let leave_stream = self.leaves_stream(candidates, at);
-        let allowed = || candidates.iter().enumerate().filter(|(_, c)| !(leave_stream && c.streams(at.stream)));
+        let allowed =
+            || candidates.iter().enumerate().filter(|(_, c)| !(leave_stream && c.streams(at.stream)));
         match self.order {
             Order::Fifo => oldest(),
             Order::CLook => {
