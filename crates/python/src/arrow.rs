@@ -8,7 +8,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use fairlift_cli::api::{Cells, Column};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyCapsuleMethods as _};
+use pyo3::types::PyCapsule;
 
 /// What Arrow's interface calls a stream.
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
