@@ -147,7 +147,8 @@ fn the_command_line_takes_every_command_of_the_pages() {
 fn folder(words: &[&str]) -> Folder {
     let jobs = "[global]\ndirect=1\nioengine=libaio\nsize=16m\ntime_based=1\nruntime=100ms\n\
                 [db]\nrw=randread\nbs=8k\niodepth=4\ncgroup=db\n[batch]\nrw=read\nbs=128k\niodepth=2\ncgroup=batch\n";
-    let trace = "8,0 0 1 0.000000000 10 Q R 0 + 8 [a]\n8,0 0 2 0.001000000 10 Q R 800 + 8 [a]\n";
+    let trace = "8,0 0 1 0.000000000 10 Q R 0 + 8 [a]\n8,0 0 2 0.001000000 10 D R 0 + 8 [a]\n\
+                 8,0 0 3 0.002000000 10 C R 0 + 8 [0]\n8,0 0 4 0.003000000 10 Q R 800 + 8 [a]\n";
     let alibaba = "7,R,0,4096,1000000\n9,W,8192,4096,1000100\n7,R,4096,4096,1000200\n";
     let sweep = "goal = \"p99 of db\"\n[fixed]\njobs = \"job.fio\"\ndevice = \"nvme\"\n[vary]\nscheduler = [\"none\", \"bfq\"]\n";
     let scenario = "title = \"t\"\ndevice = \"null\"\nkernel = \"2.6.31\"\nschedulers = [\"cfq\"]\njobs = '''\n[j]\nrw=randread\n\
@@ -162,6 +163,7 @@ fn folder(words: &[&str]) -> Folder {
         .with("job.fio", jobs)
         .with("job.toml", scenario)
         .with("sda.blktrace.0", trace)
+        .with("lab.blktrace.0", trace)
         .with("disk.blktrace", trace)
         .with("alibaba.csv", alibaba)
         .with("fifo.toml", sweep)

@@ -87,7 +87,7 @@ fn a_disk_with_its_scheduler_tunables_and_groups() {
     has(
         &text,
         &[
-            "kernel = \"6.12\"   # runs 6.18.44-generic",
+            "kernel = \"6.18\"   # runs 6.18.44-generic",
             "device = \"sata-ssd\"   # not rotational",
             "# The drive: Samsung SSD 870 QVO 1TB",
             "# Measured on such a drive: io.cost.model = \"Samsung_SSD_870\"",

@@ -158,7 +158,7 @@ fn rounds() -> usize {
 #[test]
 fn seeds_are_good() {
     for format in Format::all().filter(|format| *format != Format::BlkparseFormat) {
-        let options = Options { format: Some(format), ..Options::default() };
+        let options = Options { format: Some(format), sort_window: Some(0), ..Options::default() };
         let mut reader = TraceReader::from_read("seed", Cursor::new(seed(format)), &options).expect("opens");
         reader
             .next()

@@ -60,7 +60,9 @@ pub fn lines(spec: &SchedulerSpec, rules: &Rules, device: &DeviceSpec, groups: &
     let mut lines = Lines::default();
     match spec.era() {
         Some(Era::Ours) => {
-            lines.notes.push(format!("{} runs in the lab only, so no command selects it", spec.name()));
+            lines
+                .notes
+                .push(format!("{} runs in the lab and in fairlift serve; no kernel has it", spec.name()));
             return lines;
         }
         Some(Era::BlkMq) if spec.name().starts_with("fl-") => {

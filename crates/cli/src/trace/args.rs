@@ -67,8 +67,8 @@ pub struct InspectArguments {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  fairlift replay kernel --device mine.toml --scheduler bfq --trace lab.blktrace
-  fairlift diff kernel lab                          the kernel's run beside the lab's replay of it
+  fairlift replay sda --device mine.toml --scheduler bfq --trace lab.blktrace
+  fairlift diff sda lab                             the kernel's run beside the lab's replay of it
   fairlift diff a.blktrace.0 b.blktrace.0 --within 0.1 --output-format json
 
 An I/O is the same in both traces when operation, sector and size are; the n-th of A is the n-th of B. Times count from each trace's

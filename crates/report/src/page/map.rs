@@ -39,8 +39,8 @@ pub(super) fn maps(report: &Report<'_>, case: usize, columns: &[Column<'_>]) -> 
     Some(html! {
         p {
             "A stretch of each run, request by request. Above: where on the device each was, from when the device began to serve it to when "
-            "it was done (writes are thin). Below: for whom the device worked, and "
-            span.swatch.idling aria-hidden="true" {} "for whom the scheduler let it stand still. It scrolls to the right."
+            "it was done (writes are thin). Below: the task that the device worked for, and "
+            span.swatch.idling aria-hidden="true" {} "the task that the scheduler let it idle for. It scrolls to the right."
         }
         @for (column, map) in &maps {
             section data-column=(column.at) {

@@ -3,7 +3,7 @@
 //!
 //! Such a device serves many at a time, acknowledges writes before it is done with them, or lets a request go first and waits
 //! afterwards. The time from one completion to the next then says little of the request that ends it: a read waits for a die that
-//! somebody's writes keep busy, a small request behind a large one. But a row of requests takes about as long as they cost together. So
+//! another task's writes keep busy, a small request behind a large one. But a row of requests takes about as long as they cost together. So
 //! for each row the difference between what it took and what its requests were thought to cost is shared out among the kinds, each
 //! by the square of its part (normalised least mean squares; Widrow and Hoff 1960, Nagumo and Noda 1967): who had nothing to do with it
 //! is hardly touched, and what cannot be told apart keeps its proportion.

@@ -3,7 +3,7 @@
 //! While the device holds as many as it may, the work it does per time is measured; work is bytes, and 64 KiB for each request besides. Then it is given more, or now and then fewer. The larger of two depths is kept if the work grows by at least
 //! half the part by which the depth grew: a device that serves one after the other does the same work at any depth, one of
 //! sixteen dies twice as much at two as at one, and next to nothing more once a link or all its dies are busy. In the beginning
-//! the depth doubles while that pays, afterwards it goes by quarters. One that did not pay is tried again
+//! the depth doubles while that pays, afterwards it grows in quarters. One that did not pay is tried again
 //! after half a second, and later every ten.
 
 use crate::MS;

@@ -1,8 +1,8 @@
 //! How fast a drive takes writes that it acknowledges before it is done with them.
 //!
-//! A drive with a write buffer says done at once until the buffer is full, and from then on as slowly as it programs; whoever
-//! reads waits for the dies behind all that is in the buffer. A limit on the number of writes in the device does not help: the buffer
-//! fills with one at a time. So while somebody reads, writes go at 7/8 of the rate at which the drive took them when its buffer was
+//! A drive with a write buffer says done at once until the buffer is full, and from then on as slowly as it programs; a
+//! task that reads waits for the dies behind all that is in the buffer. A limit on the number of writes in the device does not help: the buffer
+//! fills with one at a time. So while a task reads, writes go at 7/8 of the rate at which the drive took them when its buffer was
 //! full, evenly spaced. That rate is measured when most writes of a row take much longer than one into an empty buffer; it is
 //! lowered when that happens again, and measured anew, without a pace, every half minute.
 
