@@ -1,7 +1,11 @@
 //! Every link of the pages leads somewhere, and every page is in the book.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+use common::prose;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -14,22 +18,6 @@ fn pages() -> Vec<PathBuf> {
     pages.extend(docs.filter(|path| path.extension().is_some_and(|e| e == "md")));
     pages.sort();
     pages
-}
-
-/// The text of a page without its blocks and spans of code.
-fn prose(page: &Path) -> String {
-    let text = std::fs::read_to_string(page).unwrap();
-    let mut out = String::new();
-    let mut fenced = false;
-    for line in text.lines() {
-        if line.trim_start().starts_with("```") {
-            fenced = !fenced;
-        } else if !fenced {
-            out.extend(line.split('`').step_by(2));
-            out.push('\n');
-        }
-    }
-    out
 }
 
 /// The targets of `[text](target)`.
@@ -64,7 +52,7 @@ fn anchors(page: &Path) -> BTreeSet<String> {
 fn every_link_leads_somewhere() {
     let mut dead = Vec::new();
     for page in pages() {
-        for link in links(&prose(&page)) {
+        for link in links(&prose(&std::fs::read_to_string(&page).unwrap())) {
             if link.contains("://") || link.starts_with("mailto:") {
                 continue;
             }
@@ -82,7 +70,8 @@ fn every_link_leads_somewhere() {
 #[test]
 fn every_page_is_in_the_book() {
     let summary = root().join("docs/SUMMARY.md");
-    let listed: BTreeSet<String> = links(&prose(&summary)).into_iter().collect();
+    let listed: BTreeSet<String> =
+        links(&prose(&std::fs::read_to_string(&summary).unwrap())).into_iter().collect();
     let there: BTreeSet<String> = pages()
         .iter()
         .filter(|page| page.parent().unwrap().ends_with("docs") && !page.ends_with("SUMMARY.md"))

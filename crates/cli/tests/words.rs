@@ -1,8 +1,12 @@
 //! One word for one thing: the glossary lists the words that were replaced, and none of them comes back in the pages, the help, the
 //! messages or the heads of the modules.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use common::prose;
 
 const TABLE: &str = "| word | was also called | places left |";
 
@@ -60,21 +64,6 @@ fn found(place: &str, text: &str, replaced: &[(String, String)]) -> Vec<String> 
             let from = lower[..at].char_indices().rev().nth(40).map_or(0, |(from, _)| from);
             let to = lower[end..].char_indices().nth(40).map_or(lower.len(), |(to, _)| end + to);
             out.push(format!("{place}: '{former}', say '{word}': …{}…", &text[from..to]));
-        }
-    }
-    out
-}
-
-/// The text of a page without its blocks and spans of code.
-fn prose(page: &str) -> String {
-    let mut out = String::new();
-    let mut fenced = false;
-    for line in page.lines() {
-        if line.trim_start().starts_with("```") {
-            fenced = !fenced;
-        } else if !fenced {
-            out.extend(line.split('`').step_by(2));
-            out.push('\n');
         }
     }
     out

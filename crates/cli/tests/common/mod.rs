@@ -123,3 +123,18 @@ ioengine=libaio
 iodepth=4
 fsync=16
 ";
+
+/// The text of a page without its blocks and spans of code.
+pub fn prose(page: &str) -> String {
+    let mut out = String::new();
+    let mut fenced = false;
+    for line in page.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced {
+            out.extend(line.split('`').step_by(2));
+            out.push('\n');
+        }
+    }
+    out
+}
