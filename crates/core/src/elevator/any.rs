@@ -22,6 +22,7 @@ use crate::group::GroupId;
 use crate::request::{Bio, RequestId};
 
 /// An elevator.
+#[repr(u8)] // a tag of its own: told from the payload's spare values, the kind costs each request some instructions more
 pub enum AnyElevator {
     /// First come, first served.
     Noop(PerGroup<Noop>),
@@ -88,12 +89,20 @@ macro_rules! of_kind {
 
 /// What every request passes; the rest goes by [`Deref`].
 impl AnyElevator {
-    /// The line that is all there is to an elevator that asks nothing of a request, for a queue without groups: it need not be
-    /// told what an [`Env`] tells.
+    /// The line of `group`, where that is all there is to an elevator that asks nothing of a request: it need not be told what
+    /// an [`Env`] tells.
     #[inline(always)]
-    pub(crate) fn line(&mut self) -> Option<(&mut List<RequestId>, &mut ListLinks<RequestId>)> {
-        let AnyElevator::Noop(noop) = self else { return None };
-        noop.root().map(|(policy, line)| (line, &mut policy.links))
+    pub(crate) fn line(
+        &mut self,
+        group: GroupId,
+    ) -> Option<(&mut List<RequestId>, &mut ListLinks<RequestId>)> {
+        let noop = match self {
+            AnyElevator::Noop(noop) => noop,
+            #[cfg(feature = "lab")]
+            AnyElevator::Direct(noop) => noop,
+            _ => return None,
+        };
+        noop.queue_mut(group).map(|(policy, line)| (line, &mut policy.links))
     }
 
     #[inline(always)] // one call less on each request's way

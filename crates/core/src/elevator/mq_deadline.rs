@@ -14,6 +14,7 @@ use super::{
 };
 use crate::collections::{Id, SortedFifo, SortedFifoLinks};
 use crate::context::{IoClass, IoPrio};
+use crate::group::GroupId;
 use crate::request::{Bio, Op, RequestId};
 use crate::tunable::{Tunable, Unit};
 
@@ -121,6 +122,8 @@ struct Class {
     requests: [SortedFifo<RequestId>; 2],
     /// First sector of the request dispatched last.
     position: [u64; 2],
+    /// The first request from there upwards, so that it need not be looked for each time.
+    upwards: [Option<RequestId>; 2],
     counts: ClassCounts,
 }
 
@@ -128,7 +131,42 @@ impl Class {
     fn is_waiting(&self, dir: usize) -> bool {
         !self.requests[dir].is_empty()
     }
+
+    /// `rq` came in.
+    fn add(&mut self, links: &mut Links, dir: usize, rq: RequestId, sector: u64, deadline_ns: u64) {
+        self.requests[dir].insert(links, rq, sector, deadline_ns);
+        let is_first = self.upwards[dir].is_none_or(|first| sector < links.sector(first));
+        if is_first && sector >= self.position[dir] {
+            self.upwards[dir] = Some(rq);
+        }
+    }
+
+    /// `rq` leaves.
+    fn take_out(&mut self, links: &mut Links, dir: usize, rq: RequestId) {
+        let above = self.requests[dir].remove(links, rq);
+        if self.upwards[dir] == Some(rq) {
+            self.upwards[dir] = above;
+        }
+    }
+
+    /// `rq` goes to the device: the next one is sought from its sector on.
+    fn serve(&mut self, links: &mut Links, dir: usize, rq: RequestId) {
+        let sector = links.sector(rq);
+        let requests = &mut self.requests[dir];
+        let has_equal = requests.prev(links, rq).is_some_and(|below| links.sector(below) == sector);
+        let above = requests.remove(links, rq);
+        self.position[dir] = sector;
+        self.upwards[dir] = if has_equal { requests.at_or_above(links, sector) } else { above };
+    }
+
+    /// `rq` starts at another sector now.
+    fn resort(&mut self, links: &mut Links, dir: usize, rq: RequestId, sector: u64) {
+        self.requests[dir].resort(links, rq, sector);
+        self.upwards[dir] = self.requests[dir].at_or_above(links, self.position[dir]);
+    }
 }
+
+type Links = SortedFifoLinks<RequestId>;
 
 /// One queue. What follows the classes is shared by them.
 #[derive(Clone)]
@@ -250,9 +288,11 @@ impl Queue {
     }
 
     /// The next request of a class from where the last one was served.
+    #[inline]
     fn upwards(&self, rules: &MqDeadline, class: usize, dir: usize) -> Option<RequestId> {
-        let Class { requests, position, .. } = &self.classes[class];
-        requests[dir].at_or_above(&rules.links, position[dir])
+        let Class { requests, position, upwards, .. } = &self.classes[class];
+        debug_assert!(upwards[dir] == requests[dir].at_or_above(&rules.links, position[dir]));
+        upwards[dir]
     }
 }
 
@@ -293,16 +333,12 @@ impl Queue {
     fn requests(&self, place: Place) -> &SortedFifo<RequestId> {
         &self.classes[usize::from(place.class)].requests[usize::from(place.dir)]
     }
-
-    fn requests_mut(&mut self, place: Place) -> &mut SortedFifo<RequestId> {
-        &mut self.class(place).requests[usize::from(place.dir)]
-    }
 }
 
 impl PerGroup<MqDeadline> {
     /// What each class has had so far: real-time, best-effort, idle.
     pub fn class_counts(&mut self) -> [ClassCounts; CLASSES] {
-        self.root().map_or([ClassCounts::default(); CLASSES], |(_, queue)| {
+        self.queue_mut(GroupId::ROOT).map_or([ClassCounts::default(); CLASSES], |(_, queue)| {
             core::array::from_fn(|class| queue.classes[class].counts)
         })
     }
@@ -329,18 +365,18 @@ impl Policy for MqDeadline {
         let place = Place::of(request.op, request.ioprio);
         let now = Config::jiffies(self.tick_ns, env.now);
         let deadline_ns = now.saturating_add(self.settings.expire_ns[usize::from(place.dir)]);
-        queue.requests_mut(place).insert(&mut self.links, rq, request.sector, deadline_ns);
-        queue.class(place).counts.inserted += 1;
+        let class = queue.class(place);
+        class.add(&mut self.links, usize::from(place.dir), rq, request.sector, deadline_ns);
+        class.counts.inserted += 1;
         self.places[rq.index()] = Some(place);
     }
 
     fn dispatch(&mut self, queue: &mut Queue, env: &mut Env<'_>) -> Dispatch {
         let now = Config::jiffies(self.tick_ns, env.now);
         let Some((class, rq)) = queue.pick(self, now) else { return Dispatch::Empty };
-        let Class { requests, position, counts } = &mut queue.classes[class];
-        requests[queue.last_dir].remove(&mut self.links, rq);
-        position[queue.last_dir] = env.requests[rq].sector;
-        counts.dispatched += 1;
+        let class = &mut queue.classes[class];
+        class.serve(&mut self.links, queue.last_dir, rq);
+        class.counts.dispatched += 1;
         Dispatch::Issue(rq)
     }
 
@@ -376,14 +412,15 @@ impl Policy for MqDeadline {
 
     fn grew(&mut self, queue: &mut Queue, env: &mut Env<'_>, rq: RequestId, growth: Growth) {
         if let Some(place) = self.place(rq).filter(|_| growth == Growth::Front) {
-            queue.requests_mut(place).resort(&mut self.links, rq, env.requests[rq].sector);
+            let sector = env.requests[rq].sector;
+            queue.class(place).resort(&mut self.links, usize::from(place.dir), rq, sector);
         }
     }
 
     fn absorbed(&mut self, queue: &mut Queue, env: &mut Env<'_>, rq: RequestId, gone: RequestId) {
         let Some(place) = self.place(gone) else { return };
         if self.place(rq) == Some(place) && self.links.is_queued(rq) {
-            queue.requests_mut(place).inherit(&mut self.links, rq, gone);
+            queue.class(place).requests[usize::from(place.dir)].inherit(&mut self.links, rq, gone);
         }
         queue.class(place).counts.merged += 1;
         self.remove(queue, env, gone);
@@ -391,7 +428,7 @@ impl Policy for MqDeadline {
 
     fn remove(&mut self, queue: &mut Queue, _env: &mut Env<'_>, rq: RequestId) {
         if let Some(place) = self.place(rq) {
-            queue.requests_mut(place).remove(&mut self.links, rq);
+            queue.class(place).take_out(&mut self.links, usize::from(place.dir), rq);
             self.forget(queue, rq);
         }
     }

@@ -160,10 +160,10 @@ impl<P: Policy> PerGroup<P> {
         group.index().min(self.queues.len() - 1)
     }
 
-    /// The policy, and the root's queue: all there is without groups.
+    /// The policy, and the queue of `group` if it has one of its own.
     #[inline]
-    pub(super) fn root(&mut self) -> Option<(&mut P, &mut P::Queue)> {
-        Some((&mut self.policy, self.queues.first_mut()?))
+    pub(super) fn queue_mut(&mut self, group: GroupId) -> Option<(&mut P, &mut P::Queue)> {
+        Some((&mut self.policy, self.queues.get_mut(group.index())?))
     }
 
     /// The queue that `rq` is in.

@@ -93,6 +93,8 @@ const MEMORY: u64 = 64;
 /// One that took more than so many times the mean is counted as that: a request that was retried for seconds says nothing of the
 /// next ones.
 const OUTLIER: u64 = 4;
+/// One that took no more than this is none, however fast the others are.
+const LEAST_OUTLIER_NS: u64 = crate::MS;
 
 impl Speed {
     /// Nothing was seen yet: a device of [`REQUEST_NS`] a request.
@@ -101,15 +103,19 @@ impl Speed {
     /// A request took `busy_ns` of the device.
     #[inline]
     pub(super) fn learn(&mut self, busy_ns: u64, sectors: u32) {
-        let most_ns = match self.requests {
-            0 => crate::SECOND / 10,
-            requests => (self.busy_ns / requests * OUTLIER).max(crate::MS),
-        };
-        self.busy_ns += busy_ns.min(most_ns);
+        self.busy_ns += if busy_ns <= LEAST_OUTLIER_NS { busy_ns } else { busy_ns.min(self.most_ns()) };
         self.sectors += u64::from(sectors);
         self.requests += 1;
         if self.requests >= MEMORY {
             *self = Speed { busy_ns: self.busy_ns / 2, sectors: self.sectors / 2, requests: MEMORY / 2 };
+        }
+    }
+
+    /// A request that took more counts as this.
+    fn most_ns(&self) -> u64 {
+        match self.requests {
+            0 => crate::SECOND / 10,
+            requests => (self.busy_ns / requests * OUTLIER).max(LEAST_OUTLIER_NS),
         }
     }
 

@@ -33,6 +33,8 @@ pub(crate) struct Account {
     pub(super) holds: u32,
     /// On the list of those whose bills the tree does not know?
     listed: bool,
+    /// No request of it was queued yet: the elevator may still have state of who had the slot before.
+    is_new: bool,
     unsettled: Bill,
     /// What it was charged for requests that are still in the device, in the nanoseconds of [`Ledger::cost_ns`].
     prepaid_ns: u64,
@@ -48,6 +50,7 @@ impl Account {
         in_flight: 0,
         holds: 0,
         listed: false,
+        is_new: true,
         unsettled: Bill::NONE,
         prepaid_ns: 0,
         last_ns: 0,
@@ -92,8 +95,10 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(super) fn new(slots: usize) -> Ledger {
+        let mut accounts = Table::new(Account::NEW, slots);
+        accounts[GroupId::ROOT.index()].is_new = false;
         Ledger {
-            accounts: Table::new(Account::NEW, slots),
+            accounts,
             queued: 0,
             in_flight: 0,
             counted_ns: 0,
@@ -153,11 +158,13 @@ impl Ledger {
 
     // ---- a request's way ----
 
-    /// One more request of `payer` waits.
+    /// One more request of `payer` waits. Is it the first of a new group?
     #[inline]
-    pub(super) fn arrived(&mut self, payer: GroupId) {
+    pub(super) fn arrived(&mut self, payer: GroupId) -> bool {
         self.queued += 1;
-        self.accounts[payer.index()].queued += 1;
+        let account = &mut self.accounts[payer.index()];
+        account.queued += 1;
+        core::mem::take(&mut account.is_new)
     }
 
     /// One of those will not go to the device by itself: it went up in another, or was cancelled.
@@ -167,9 +174,9 @@ impl Ledger {
         self.accounts[payer.index()].queued -= 1;
     }
 
-    /// A request that waited goes to the device.
+    /// A request that waited goes to the device. Answers with how many more of `payer` wait.
     #[inline]
-    pub(super) fn issued(&mut self, payer: GroupId, now: u64) {
+    pub(super) fn issued(&mut self, payer: GroupId, now: u64) -> u32 {
         if self.in_flight == 0 {
             self.stop_waiting(now);
             self.counted_ns = now;
@@ -180,6 +187,7 @@ impl Ledger {
         account.queued -= 1;
         account.in_flight += 1;
         account.last_ns = now;
+        account.queued
     }
 
     /// The device is done with a request, or failed it: both are service.

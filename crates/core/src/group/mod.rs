@@ -114,8 +114,6 @@ pub struct Group {
     /// Is the slot in use (a group, or what one that was removed left)?
     used: bool,
     removed: bool,
-    /// No request of it was inserted yet: the elevator may still have state of who had the slot before.
-    pub(crate) new: bool,
     /// Counts the groups that had this slot.
     epoch: u32,
     pub(crate) stats: GroupStats,
@@ -132,7 +130,6 @@ impl Group {
         depth: 0,
         used: false,
         removed: false,
-        new: true,
         epoch: 0,
         stats: GroupStats { io: [[IO_NONE; 2]; 3], time_ns: 0, dequeued: 0, idle_ns: 0 },
     };
@@ -174,7 +171,7 @@ impl Groups {
     pub fn new(capacity: usize) -> Groups {
         let size = Groups::slots_for(capacity);
         let mut slots = Table::new(Group::FREE, size);
-        (slots[0].used, slots[0].new) = (true, false);
+        slots[0].used = true;
         let settings = Settings::DEFAULT;
         let mut fair = Fair::new(size, settings.quantum());
         fair.enter(GroupId::ROOT, GroupId::ROOT, &GroupParams::default());
@@ -444,14 +441,13 @@ impl Groups {
     /// A request that `payer` pays for waits. Is it the first of a new group?
     #[inline]
     pub(crate) fn arrived(&mut self, payer: GroupId) -> bool {
-        self.ledger.arrived(payer);
-        core::mem::take(&mut self.slots[payer.index()].new)
+        self.ledger.arrived(payer)
     }
 
-    /// A request that waited goes to the device.
+    /// A request that waited goes to the device. Answers with how many more of `payer` wait.
     #[inline]
-    pub(crate) fn issued(&mut self, payer: GroupId, now: u64) {
-        self.ledger.issued(payer, now);
+    pub(crate) fn issued(&mut self, payer: GroupId, now: u64) -> u32 {
+        self.ledger.issued(payer, now)
     }
 
     /// One that waited went up in another, or was cancelled.
@@ -571,6 +567,16 @@ impl Groups {
         let id = self.known(id);
         self.ledger.account_mut(id).holds += 1;
         id
+    }
+
+    /// As [`Groups::hold`] if `id` is a group; else `false`, and nothing is counted.
+    #[inline]
+    pub(crate) fn hold_if_live(&mut self, id: GroupId) -> bool {
+        let live = self.slots.get(id.index()).is_some_and(|group| group.used && !group.removed);
+        if live && id != GroupId::ROOT {
+            self.ledger.account_mut(id).holds += 1;
+        }
+        live
     }
 
     /// One of those is gone.

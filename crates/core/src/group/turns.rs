@@ -76,7 +76,8 @@ impl Turns {
         if groups.ledger().account(group).queued == 1 {
             self.came_back(groups, group, now);
         }
-        if groups.set_busy(group, true) {
+        if !groups.fair().is_busy(group) {
+            groups.set_busy(group, true);
             self.make_room(groups, group, now);
         }
     }
@@ -117,8 +118,13 @@ impl Turns {
         }
     }
 
-    /// A request of `group` is done.
+    /// Does the turn that goes on have no slice yet? Then [`Turns::completed`] is to be told of completions.
     #[inline]
+    pub(crate) fn awaits_slice(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| turn.slice.is_none())
+    }
+
+    /// A request of `group` is done.
     pub(crate) fn completed(&mut self, groups: &Groups, group: GroupId, now: u64) {
         let Some(turn) = self.turn.as_mut().filter(|turn| turn.slice.is_none()) else { return };
         if turn.group != group {
@@ -133,7 +139,7 @@ impl Turns {
     // ---- the decision ----
 
     /// Whose queue is to be served now.
-    #[inline]
+    #[inline(always)] // with `ElevatorQueue::ask_in_turn`
     pub(crate) fn select(&mut self, groups: &mut Groups, now: u64) -> Decision {
         if groups.ledger().queued == 0 {
             return Decision::Rest;

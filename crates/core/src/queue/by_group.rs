@@ -21,9 +21,8 @@ impl ElevatorQueue {
         }
     }
 
-    /// `rq` is about to be queued.
-    pub(super) fn group_arrival(&mut self, rq: RequestId, now: u64) {
-        let payer = self.requests[rq].payer;
+    /// A request of `payer` is about to be queued.
+    pub(super) fn group_arrival(&mut self, payer: GroupId, now: u64) {
         if self.groups.arrived(payer) {
             self.turns.forget(payer);
             self.elevator.queue_started(payer);
@@ -49,11 +48,10 @@ impl ElevatorQueue {
         self.groups.merged(&self.requests[rq]);
     }
 
-    /// `rq` goes to the device.
-    pub(super) fn group_issue(&mut self, rq: RequestId, now: u64) {
-        let payer = self.requests[rq].payer;
-        self.groups.issued(payer, now);
-        if self.grouping == Grouping::Queues && self.groups.queued(payer) == 0 {
+    /// A request of `payer` goes to the device.
+    #[inline]
+    pub(super) fn group_issue(&mut self, payer: GroupId, now: u64) {
+        if self.groups.issued(payer, now) == 0 && self.grouping == Grouping::Queues {
             self.turns.ran_dry(&mut self.groups, payer);
         }
     }
@@ -65,9 +63,9 @@ impl ElevatorQueue {
     }
 
     /// `rq` is done and billed.
-    #[inline]
+    #[inline(always)] // most often there is nothing to do
     pub(super) fn group_answered(&mut self, rq: RequestId, now: u64) {
-        if self.grouping == Grouping::Queues {
+        if self.grouping == Grouping::Queues && self.turns.awaits_slice() {
             self.turns.completed(&self.groups, self.requests[rq].payer, now);
         }
     }
@@ -84,6 +82,7 @@ impl ElevatorQueue {
     }
 
     /// The next request of the group that has the turn.
+    #[inline(always)] // its answer need not go through memory
     pub(super) fn ask_in_turn(&mut self, now: u64) -> Dispatch {
         let decision = self.turns.select(&mut self.groups, now);
         self.tell_paused();
@@ -98,13 +97,19 @@ impl ElevatorQueue {
     }
 
     /// What goes around the elevator, and then what that says. Its turn does not get longer by waiting.
+    #[inline(always)] // with `ask_in_turn`
     fn ask_group(&mut self, group: GroupId, now: u64) -> Dispatch {
         let (list, heads) = self.list_and_heads();
         if let Some(first) = list.pop_front_of(&mut heads[group.index()]) {
             return Dispatch::Issue(first);
         }
-        let (elevator, mut env) = self.split(now);
-        let answer = elevator.dispatch(&mut env, group);
+        let answer = match self.elevator.line(group) {
+            Some((line, links)) => line.pop_front(links).map_or(Dispatch::Empty, Dispatch::Issue),
+            None => {
+                let (elevator, mut env) = self.split(now);
+                elevator.dispatch(&mut env, group)
+            }
+        };
         let until = match answer {
             Dispatch::Issue(_) => return answer,
             Dispatch::Idle { until } => until,

@@ -6,7 +6,6 @@ use crate::collections::Id;
 use crate::context::IoClass;
 use crate::elevator::Env;
 use crate::elevator::think::SAMPLES_VALID;
-use crate::group::GroupId;
 use crate::request::{Flags, Request};
 
 /// Mean jump above which a process seeks, sectors (4 MiB).
@@ -234,7 +233,7 @@ impl Cfq {
     /// With groups: is the awaited task known to think longer than it is worth waiting for? Other groups would lose by the wait
     /// (2.6.34 waits for the last queue of a tree all the same).
     fn thinks_too_long_for_others(&self, env: &Env<'_>) -> bool {
-        if env.rounds.longest_turn_ns(GroupId::ROOT).is_none() || !env.rounds.in_use() {
+        if !env.rounds.in_use() || !env.rounds.charges_overrun() {
             return false;
         }
         let think = self.active_context.and_then(|context| self.contexts[context.index()].think.mean());

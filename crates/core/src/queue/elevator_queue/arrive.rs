@@ -3,6 +3,7 @@
 use super::ElevatorQueue;
 use crate::collections::Id;
 use crate::elevator::Grouping;
+use crate::group::GroupId;
 use crate::request::{RequestId, RequestState, Standing};
 
 impl ElevatorQueue {
@@ -15,14 +16,15 @@ impl ElevatorQueue {
         request.state = RequestState::Sorted;
         request.generation = generation;
         request.queue.standing = Standing::Sortable;
+        let payer = request.payer;
         self.queued += 1;
-        if !self.grouped
-            && let Some((line, links)) = self.elevator.line()
-        {
-            return line.push_back(links, rq);
-        }
+        let mut group = GroupId::ROOT;
         if self.grouped {
-            self.group_arrival(rq, now);
+            group = payer;
+            self.group_arrival(payer, now);
+        }
+        if let Some((line, links)) = self.elevator.line(group) {
+            return line.push_back(links, rq);
         }
         self.file(rq, now);
     }
@@ -61,13 +63,13 @@ impl ElevatorQueue {
         match self.grouping {
             Grouping::Queues => {
                 self.go_around(rq);
-                self.group_arrival(rq, now);
+                self.group_arrival(self.requests[rq].payer, now);
                 self.push_head(rq);
             }
             Grouping::Own => self.insert(rq, now),
             Grouping::Blind => {
                 self.go_around(rq);
-                self.group_arrival(rq, now);
+                self.group_arrival(self.requests[rq].payer, now);
                 self.list.push_front(rq);
             }
         }

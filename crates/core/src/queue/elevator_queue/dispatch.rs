@@ -7,7 +7,7 @@ use crate::request::{Op, RequestId, RequestState, Standing};
 
 impl ElevatorQueue {
     /// What the elevator says, of the group whose turn it is.
-    #[inline]
+    #[inline(always)] // see `ask_in_turn`
     pub(super) fn ask(&mut self, now: u64) -> Dispatch {
         if self.in_turns() {
             return self.ask_in_turn(now);
@@ -55,13 +55,13 @@ impl ElevatorQueue {
         request.state = RequestState::Issued;
         request.issued_ns = now;
         request.queue.standing = Standing::Fixed;
-        let (sync, generation) = (request.is_sync(), request.generation);
+        let (sync, generation, payer) = (request.is_sync(), request.generation, request.payer);
         self.device.flushes += u32::from(request.op == Op::Flush);
         self.device.in_flight[usize::from(sync)] += 1;
         self.queued -= 1;
         if self.is_watched {
             if self.grouped {
-                self.group_issue(rq, now);
+                self.group_issue(payer, now);
             }
             if self.watches_device && generation == self.generation {
                 let (elevator, mut env) = self.split(now);
@@ -108,7 +108,7 @@ impl ElevatorQueue {
         if self.grouped {
             return self.dispatch_grouped(now);
         }
-        if let Some((line, links)) = self.elevator.line() {
+        if let Some((line, links)) = self.elevator.line(GroupId::ROOT) {
             return match line.pop_front(links) {
                 Some(rq) => self.issue_past_list(rq, now),
                 None => self.waiting(Dispatch::Empty),

@@ -16,13 +16,22 @@ impl ElevatorQueue {
         slot.state = RequestState::Held;
         slot.context = self.contexts.hold(request.context);
         slot.payer = slot.group;
-        if slot.group != GroupId::ROOT || self.waits.any() {
+        let (context, group) = (slot.context, slot.group);
+        if (group != GroupId::ROOT || self.waits.any()) && !self.counts_for(context, group) {
             self.find_payer(rq);
         }
         Some(rq)
     }
 
-    /// Whose the request counts for, and who pays.
+    /// Does a request that `context` sends for `group` count for that, and does the group pay for it itself? Then it is counted.
+    #[inline]
+    fn counts_for(&mut self, context: ContextId, group: GroupId) -> bool {
+        let is_renewed = self.contexts.is_shared(context) && context != ContextId::OVERFLOW;
+        !is_renewed && !self.waits.any() && self.groups.hold_if_live(group)
+    }
+
+    /// Whose the request counts for, and who pays, in the cases that take a closer look.
+    #[inline(never)]
     pub(super) fn find_payer(&mut self, rq: RequestId) {
         let Request { context, group: named, .. } = self.requests[rq];
         let group = self.groups.hold(named);
