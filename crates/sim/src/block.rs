@@ -271,6 +271,12 @@ impl BlockLayer {
         self.waiting.has_tags() && self.woken.contains(&task)
     }
 
+    /// Is there an operation that is done, or a task to be woken?
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        !self.done.is_empty() || !self.woken.is_empty()
+    }
+
     pub(crate) fn pop_woken(&mut self) -> Option<TaskId> {
         self.woken.pop_front()
     }

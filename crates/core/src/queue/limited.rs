@@ -38,12 +38,14 @@ impl RequestQueue {
     }
 
     /// Bios that limits hold back.
+    #[inline]
     pub fn held(&self) -> usize {
         self.limiter.held()
     }
 
     /// Has room been made since the last call for those who got [`Submitted::NoRoom`]? Then all of them may submit again,
     /// longest wait first.
+    #[inline]
     pub fn take_room(&mut self) -> bool {
         self.limiter.take_room()
     }

@@ -14,11 +14,16 @@ use crate::group::Cgroup;
 use crate::kernel::controller::seat::Seat;
 
 impl BlockLayer {
-    /// Offer the device what the queue has.
+    /// Offer the device what the queue has, if something happened since the last time.
+    #[inline(always)] // half of the times nothing did
     pub(crate) fn pump(&mut self, now: u64) {
-        if !self.dirty {
-            return;
+        if self.dirty {
+            self.offer(now);
         }
+    }
+
+    #[inline(never)]
+    fn offer(&mut self, now: u64) {
         self.dirty = false;
         self.timer = None;
         let mut idle = false;

@@ -175,6 +175,7 @@ impl BlockLayer {
     }
 
     /// Let those in whom the limits of the queue's groups allow; when to do it again.
+    #[inline(always)] // as `book_entered`
     pub(super) fn let_in(&mut self, now: u64) -> Option<u64> {
         if self.queue.held() > 0 {
             self.account(now);
@@ -186,13 +187,19 @@ impl BlockLayer {
     }
 
     /// Count the bios that were let in.
+    #[inline(always)] // there are none without limits
     pub(super) fn book_entered(&mut self, now: u64) {
         if !self.entered.is_empty() {
             self.book_each(now);
         }
         if self.queue.take_room() {
-            self.woken.extend(self.crowded.drain(..));
+            self.wake_crowded();
         }
+    }
+
+    #[cold]
+    fn wake_crowded(&mut self) {
+        self.woken.extend(self.crowded.drain(..));
     }
 
     #[cold]

@@ -97,6 +97,7 @@ impl BlockLayer {
     }
 
     /// Tasks go on that waited for them.
+    #[inline]
     pub(super) fn wake_throttled(&mut self) {
         if let Some(qos) = &mut self.qos {
             qos.take_woken(&mut self.woken);

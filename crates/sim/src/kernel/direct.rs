@@ -46,7 +46,8 @@ impl Sys {
         }
         let op = self.open_op(Owner::Task(self.task));
         let direct = DirectIo { bytes: direct_end - io.offset, ..io };
-        for run in self.direct_runs(&direct) {
+        let runs = self.direct_runs(&direct);
+        for run in &runs {
             let flags = {
                 let rules = &self.machine.borrow().kernel.rules;
                 match io.op {
@@ -55,8 +56,9 @@ impl Sys {
                     _ => rules.direct_write,
                 }
             };
-            self.submit_run(op, Kind { ioprio: io.ioprio, ..Kind::new(io.op, flags) }, run).await;
+            self.submit_run(op, Kind { ioprio: io.ioprio, ..Kind::new(io.op, flags) }, *run).await;
         }
+        self.machine.borrow_mut().kernel.files.keep_room(runs);
         let rest = io.offset + io.bytes - direct_end;
         if rest > 0 {
             // From the first hole on, the call falls back to a buffered write that it waits for; the caller sleeps meanwhile.
@@ -89,7 +91,7 @@ impl Sys {
             return Vec::new();
         }
         let mut machine = self.machine.borrow_mut();
-        let mut runs = Vec::with_capacity(1);
+        let mut runs = machine.kernel.files.take_room();
         let first = io.offset / 512;
         let sectors = (io.offset + io.bytes).div_ceil(512) - first;
         let kernel = &mut machine.kernel;

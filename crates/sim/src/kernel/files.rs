@@ -68,6 +68,8 @@ pub(crate) struct Files {
     capacity_sectors: u64,
     /// Without a file system, space is handed out from the start of the device on.
     next_sector: u64,
+    /// Room for the runs of the next direct I/O.
+    room: Vec<Run>,
 }
 
 /// A run of sectors that belongs together on the device.
@@ -79,7 +81,13 @@ pub(crate) struct Run {
 
 impl Files {
     pub(crate) fn new(capacity_sectors: u64) -> Files {
-        Files { files: Vec::new(), by_name: BTreeMap::new(), capacity_sectors, next_sector: 0 }
+        Files {
+            files: Vec::new(),
+            by_name: BTreeMap::new(),
+            capacity_sectors,
+            next_sector: 0,
+            room: Vec::new(),
+        }
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<FileId> {
@@ -148,6 +156,17 @@ impl Files {
 
     pub(crate) fn get_mut(&mut self, file: FileId) -> &mut File {
         &mut self.files[file.0]
+    }
+
+    /// An empty list of runs, to be given back by [`Files::keep_room`]: an I/O need not allocate one.
+    pub(crate) fn take_room(&mut self) -> Vec<Run> {
+        std::mem::take(&mut self.room)
+    }
+
+    /// `runs` are not needed any more.
+    pub(crate) fn keep_room(&mut self, mut runs: Vec<Run>) {
+        runs.clear();
+        self.room = runs;
     }
 
     /// The runs on the device of `sectors` sectors from `sector` of the file, appended to `runs`. Holes are skipped (they read as

@@ -350,10 +350,15 @@ impl RqQos {
     }
 
     /// The bios granted a place go on, and their tasks wake.
+    #[inline(always)] // as `take_woken`
     fn let_go(&mut self, now: u64) {
-        if self.granted.is_empty() && self.paid.is_empty() {
-            return;
+        if !self.granted.is_empty() || !self.paid.is_empty() {
+            self.let_all_go(now);
         }
+    }
+
+    #[inline(never)]
+    fn let_all_go(&mut self, now: u64) {
         let mut granted = std::mem::take(&mut self.granted);
         for slot in granted.drain(..) {
             match self.entries[slot as usize].map(|entry| entry.next) {
@@ -380,6 +385,7 @@ impl RqQos {
     }
 
     /// The tasks that may go on.
+    #[inline(always)] // most often there is none
     pub(crate) fn take_woken(&mut self, out: &mut VecDeque<TaskId>) {
         if !self.woken.is_empty() {
             out.append(&mut self.woken);
