@@ -61,6 +61,7 @@ impl ElevatorQueue {
         match self.grouping {
             Grouping::Queues => {
                 self.go_around(rq);
+                self.requests[rq].queue.standing = Standing::First;
                 self.group_arrival(rq, now);
                 self.push_head(rq);
             }
@@ -68,7 +69,7 @@ impl ElevatorQueue {
             Grouping::Blind => {
                 self.go_around(rq);
                 self.group_arrival(rq, now);
-                self.list.push_front(rq);
+                self.list.push_behind_requeued(&self.requests, rq);
             }
         }
     }
