@@ -214,6 +214,8 @@ pub(crate) enum Standing {
     Sortable,
     /// No: it went around the elevator, or was offered to the device.
     Fixed,
+    /// No: it went around the elevator and waits before all others of its group, on that group's own list.
+    First,
     /// No: the device gave it back, and it waits to be issued again.
     Requeued,
 }

@@ -16,7 +16,7 @@ use proptest::sample::select;
 use proptest::test_runner::{Config as RunnerConfig, RngAlgorithm, TestRng, TestRunner};
 use queue_support::*;
 
-const ELEVATORS: [(&str, &str); 7] = [
+const ELEVATORS: [(&str, &str); 11] = [
     ("noop", ""),
     ("deadline", ""),
     ("fair", ""),
@@ -24,6 +24,10 @@ const ELEVATORS: [(&str, &str); 7] = [
     ("cfq", "2.6.31"),
     ("cfq", "2.6.34"),
     ("cfq", "2.6.37"),
+    ("none", ""),
+    ("mq-deadline", ""),
+    ("kyber", ""),
+    ("bfq", ""),
 ];
 const GROUPS: usize = 4;
 const TASKS: usize = 5;

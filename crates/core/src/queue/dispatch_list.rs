@@ -126,6 +126,15 @@ impl DispatchList {
         self.list.push_front(&mut self.links, rq);
     }
 
+    /// To the head, but behind what the device gave back: whoever waits for that (a barrier) looks for it there.
+    pub(crate) fn push_behind_requeued(&mut self, requests: &Requests, rq: RequestId) {
+        let given_back = |rq: &RequestId| requests[*rq].queue.standing == Standing::Requeued;
+        match self.iter().take_while(given_back).last() {
+            Some(last) => self.list.insert_after(&mut self.links, last, rq),
+            None => self.push_front(rq),
+        }
+    }
+
     /// Out of it, wherever it is.
     pub(crate) fn remove(&mut self, rq: RequestId) {
         if self.boundary_request == Some(rq) {

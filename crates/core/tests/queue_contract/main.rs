@@ -8,7 +8,7 @@ mod answers;
 mod cancel;
 mod costs;
 mod donation;
-
+mod flushes;
 mod many;
 mod order;
 mod rig;

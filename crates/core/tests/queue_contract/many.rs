@@ -1,8 +1,7 @@
 //! `dispatch_many` is `dispatch`, again and again.
 
-use fairlift_core::queue::{ElevatorQueue, QueueConfig};
-use fairlift_core::request::request;
-use fairlift_core::{ContextId, Dispatch, Flags, MS, Op};
+use fairlift_core::queue::QueueConfig;
+use fairlift_core::{Dispatch, Flags, MS, Op};
 
 use super::rig::*;
 
@@ -56,19 +55,4 @@ fn dispatch_many_stops_at_most_and_says_why_there_are_no_more() {
         assert!(!matches!(answer, Dispatch::Issue(_)), "{what}: {answer:?}");
         assert_answer(&q, answer, what);
     });
-}
-
-#[test]
-fn dispatch_many_of_the_lower_half_does_the_same() {
-    let mut q = ElevatorQueue::new(16, 0, true, build(&unplugged(), "noop"));
-    let mut names = Vec::new();
-    for sector in [300, 100, 200] {
-        let rq = q.take(request(Op::Read, Flags::NONE, sector, 8, ContextId::OVERFLOW, T)).expect("room");
-        q.insert(rq, T);
-        names.push(rq);
-    }
-    let mut out = Vec::new();
-    assert_eq!(q.dispatch_many(T, 2, |rq| out.push(rq)), Dispatch::Issue(names[1]));
-    assert_eq!(q.dispatch_many(T, 2, |rq| out.push(rq)), Dispatch::Empty);
-    assert_eq!(out, names);
 }

@@ -189,3 +189,22 @@ fn a_barrier_keeps_its_groups_order() {
         }
     }
 }
+
+/// Whoever comes first of its group may not go before what the device gave back of a barrier at work: that waits for it.
+#[test]
+fn another_groups_barrier_stays_behind_what_a_barrier_at_work_waits_for() {
+    for elevator in ["none", "mq-deadline", "kyber", "bfq"] {
+        let config = QueueConfig { ordering: Ordering::DrainFlush, ..grouped() };
+        let mut q = made(config, (elevator, ""));
+        let task = q.contexts_mut().create(IoPrio::DEFAULT);
+        queued(q.submit(bio(Op::Write, Flags::BARRIER, task, 100, 8), T));
+        let step = issue(&mut q, T);
+        q.requeue(step, T);
+        let group = q.groups_mut().create(GroupId::ROOT, GroupParams::default()).expect("room");
+        let other = q.contexts_mut().create_in(group, IoPrio::DEFAULT);
+        queued(q.submit(bio(Op::Write, Flags::BARRIER, other, 500, 8), T));
+        let mut now = T;
+        assert_eq!(run_dry(&mut q, &mut now), [100, 500], "{elevator}");
+        assert_empty(&q);
+    }
+}

@@ -63,6 +63,7 @@ impl ElevatorQueue {
         match self.grouping {
             Grouping::Queues => {
                 self.go_around(rq);
+                self.requests[rq].queue.standing = Standing::First;
                 self.group_arrival(self.requests[rq].payer, now);
                 self.push_head(rq);
             }
@@ -70,7 +71,7 @@ impl ElevatorQueue {
             Grouping::Blind => {
                 self.go_around(rq);
                 self.group_arrival(self.requests[rq].payer, now);
-                self.list.push_front(rq);
+                self.list.push_behind_requeued(&self.requests, rq);
             }
         }
     }

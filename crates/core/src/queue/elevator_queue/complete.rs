@@ -99,17 +99,17 @@ impl ElevatorQueue {
 
     /// Forget a request that is queued: its client is gone. It is held afterwards. `false` if it is past that.
     pub fn cancel(&mut self, rq: RequestId, now: u64) -> bool {
-        let Request { state, payer, generation, .. } = self.requests[rq];
+        let Request { state, payer, generation, queue, .. } = self.requests[rq];
         match state {
             RequestState::Sorted if generation == self.generation => {
                 let (elevator, mut env) = self.split(now);
                 elevator.remove(&mut env, rq);
             }
             // Around the elevator, which has never heard of it.
-            RequestState::Listed if generation == 0 && self.in_turns() => {
+            RequestState::Listed if generation == 0 && queue.standing == Standing::First => {
                 self.list.remove_from(&mut self.heads[payer.index()], rq);
             }
-            // The same where the elevator is blind to groups: all share one list.
+            // The same where the elevator is blind to groups, or was when it came: all share one list.
             RequestState::Listed if generation == 0 && self.grouped => self.list.remove(rq),
             _ => return false,
         }

@@ -34,7 +34,7 @@ impl ElevatorQueue {
         self.mark_listed();
         let Some(rq) = self.list.front() else { return self.waiting(Dispatch::Empty) };
         let standing = &mut self.requests[rq].queue.standing;
-        if *standing == Standing::Sortable {
+        if *standing != Standing::Requeued {
             *standing = Standing::Fixed;
         }
         Dispatch::Issue(rq)
@@ -149,18 +149,6 @@ impl ElevatorQueue {
             Dispatch::Issue(rq) => self.issue_past_list(rq, now),
             answer => self.waiting(answer),
         }
-    }
-
-    /// Next requests for the device, at most `most` of them, through `out`; answers with why there are no more, or with the
-    /// last of them.
-    pub fn dispatch_many(&mut self, now: u64, most: usize, mut out: impl FnMut(RequestId)) -> Dispatch {
-        let mut answer = Dispatch::Empty;
-        for _ in 0..most {
-            answer = self.dispatch(now);
-            let Dispatch::Issue(rq) = answer else { break };
-            out(rq);
-        }
-        answer
     }
 
     /// Nothing to give: is there something to wait for?
