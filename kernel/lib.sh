@@ -62,3 +62,10 @@ installed_source() {
     source_version=$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null) || return 0
     [ "$source_version" != "$headers_version" ] || echo "/usr/src/$package.tar.xz"
 }
+
+# test_module NAME DIRECTORY: build test/NAME/NAME.c and put it there.
+test_module() {
+    rm -rf "$out/$1" && cp -r "$here/test/$1" "$out/$1"
+    make -C "/lib/modules/$(kernel_release)/build" M="$out/$1" modules >"$out/$1/log" 2>&1 || { cat "$out/$1/log" >&2; die "$1.ko does not build"; }
+    cp "$out/$1/$1.ko" "$2/"
+}

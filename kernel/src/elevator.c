@@ -354,6 +354,8 @@ static void fl_refill(struct fl_queue *fq, u64 now)
  */
 static void fl_withhold(struct fl_queue *fq, u32 answer, u64 now, u64 until)
 {
+	if (fl_is_told(fq, idle) && answer == FAIRLIFT_IDLE)
+		fl_tell_idle(fq, now, until);
 	if (answer == FAIRLIFT_IDLE)
 		hrtimer_start(&fq->timer, fl_timer_at(now, until), HRTIMER_MODE_ABS);
 	if (fq->queued && (answer == FAIRLIFT_IDLE || fq->in_flight))
@@ -436,6 +438,8 @@ static struct request *fl_dispatch_request(struct blk_mq_hw_ctx *hctx)
 		WRITE_ONCE(fq->queued, fq->queued - 1);
 		fq->position = blk_rq_pos(rq) + blk_rq_sectors(rq);
 		rq->rq_flags |= RQF_STARTED;
+		if (fl_is_told(fq, turn))
+			fl_tell_turn(fq, rq);
 	}
 	fl_unlock(fq, FL_HOLD_DISPATCH);
 	local_irq_enable();

@@ -251,6 +251,8 @@ bool fl_hold_bio(struct fl_queue *fq, struct bio *bio)
 		/* It was accepted: whoever sends it on may wait for a tag, and nobody looks for its completion. */
 		bio->bi_opf &= ~(REQ_NOWAIT | REQ_POLLED);
 		fl_enter_line(fq, line, bio);
+		if (fl_is_told(fq, held))
+			fl_tell_held(fq, bio, group);
 		if (fq->lines[line].length == 1)
 			fl_let_in(fq, now);
 	}

@@ -13,6 +13,7 @@
 #include <linux/llist.h>
 #include <linux/seq_file.h>
 #include <linux/spinlock.h>
+#include <linux/tracepoint-defs.h>
 
 /* Private headers of the block layer, from the kernel's source package. */
 #include "elevator.h"
@@ -89,6 +90,7 @@ struct fl_queue {
 	struct list_head due;		/* their requests, which go before all others */
 	struct hrtimer turn_timer;	/* when the first of them is late */
 	u64 position;			/* sector behind what was dispatched last */
+	u32 told_group;			/* of the last decision that was told (decisions.c) */
 
 	/* Counters for debugfs. */
 	bool counts_holds;
@@ -309,6 +311,27 @@ void fl_free_attributes(struct elv_fs_entry *entries);
 
 /* debug.c */
 extern const struct blk_mq_debugfs_attr fl_debugfs_attrs[];
+
+/* decisions.c */
+DECLARE_TRACEPOINT(fairlift_turn);
+DECLARE_TRACEPOINT(fairlift_idle);
+DECLARE_TRACEPOINT(fairlift_held);
+void fl_tell_turn(struct fl_queue *fq, struct request *rq);
+void fl_tell_idle(struct fl_queue *fq, u64 now, u64 until);
+void fl_tell_held(struct fl_queue *fq, struct bio *bio, u32 group);
+
+/* Does anybody trace the disk with blktrace? */
+static inline bool fl_is_traced(struct fl_queue *fq)
+{
+#ifdef CONFIG_BLK_DEV_IO_TRACE
+	return unlikely(rcu_access_pointer(fq->q->blk_trace));
+#else
+	return false;
+#endif
+}
+
+/* Does anybody listen to this decision: turn, idle or held? */
+#define fl_is_told(fq, decision) (tracepoint_enabled(fairlift_##decision) || fl_is_traced(fq))
 
 /* journal.c, where the kernel has what it needs */
 #ifdef FAIRLIFT_JOURNAL

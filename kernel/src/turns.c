@@ -224,13 +224,17 @@ static void fl_wait_for_turn(struct fl_queue *fq, struct fl_turn *turn)
 	}
 }
 
-/* Before a task takes a tag: wait for its turn, if it is to send data between flushes. */
+/*
+ * Before a task takes a tag: wait for its turn, if it is to send data between
+ * flushes. REQ_NOWAIT does not help it past that: to send I/O may sleep anyway,
+ * and there is no way to refuse it here. A kernel thread does not wait, for it
+ * may have others' I/O to send next.
+ */
 void fl_await_turn(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
 	struct fl_turn *turn;
 
-	if (!fl_is_between_flushes(fq->q, opf) || opf & (REQ_META | REQ_SWAP) || data->flags & BLK_MQ_REQ_NOWAIT ||
-	    current->flags & PF_KTHREAD)
+	if (!fl_is_between_flushes(fq->q, opf) || opf & (REQ_META | REQ_SWAP) || current->flags & PF_KTHREAD)
 		return;
 	turn = kzalloc(sizeof(*turn), GFP_NOIO | __GFP_NOWARN);
 	if (!turn)

@@ -284,6 +284,10 @@ others_flushes() {
         until_sent 100 v
         case $attack in *second) echo "$number wiops=1" >$cgroups/a/io.fairlift.max ;; esac
         case $attack in
+        *NOWAIT*) echo 1 ;;
+        *) echo 0 ;;
+        esac >/sys/module/preflush/parameters/nowait
+        case $attack in
         O_DSYNC*) load_in a --rw=randwrite --ioengine=psync --sync=dsync --numjobs=8 ;;
         PREFLUSH*) preflush_in a ;;
         esac
@@ -445,7 +449,7 @@ for part in $parts; do
         b) flushed_writes ;;
         c) many_tasks 1050 ;;
         d) many_groups 264 ;;
-        e) others_flushes 1 "nothing" "O_DSYNC" "PREFLUSH" ;;
+        e) others_flushes 1 "nothing" "O_DSYNC" "PREFLUSH" "PREFLUSH with NOWAIT" ;;
         f) all_tags ;;
         g) limited_crowd ;;
         h) limited_writeback ;;

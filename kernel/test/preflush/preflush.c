@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * For the test "tenants": /dev/preflush. What is written to it goes to the
- * disk of the parameter "disk" as one write with REQ_PREFLUSH, sent by the
- * writing task for its cgroup, as some file systems do for their users.
+ * disk of the parameter "disk" as one write with REQ_PREFLUSH for the cgroup of
+ * the writing task, as some file systems do for their users. The parameter
+ * "nowait" says to send it with REQ_NOWAIT, and without if that is refused, as
+ * io_uring does.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>
@@ -14,13 +16,28 @@
 static char *disk = "/dev/nullb0";
 module_param(disk, charp, 0444);
 
+static bool nowait;
+module_param(nowait, bool, 0644);
+
 static struct file *preflush_disk;
+
+static int preflush_send(struct block_device *bdev, struct page *page, sector_t sector, blk_opf_t flags)
+{
+	/* It belongs to the cgroup of the running task. */
+	struct bio *bio = bio_alloc(bdev, 1, REQ_OP_WRITE | REQ_SYNC | REQ_PREFLUSH | flags, GFP_KERNEL);
+	int error;
+
+	bio->bi_iter.bi_sector = sector;
+	__bio_add_page(bio, page, PAGE_SIZE, 0);
+	error = submit_bio_wait(bio);
+	bio_put(bio);
+	return error;
+}
 
 static ssize_t preflush_write(struct file *file, const char __user *from, size_t bytes, loff_t *at)
 {
 	struct block_device *bdev = file_bdev(preflush_disk);
 	struct page *page;
-	struct bio *bio;
 	int error;
 
 	if (bytes < PAGE_SIZE)
@@ -33,12 +50,9 @@ static ssize_t preflush_write(struct file *file, const char __user *from, size_t
 		goto out;
 	if (*at + PAGE_SIZE > bdev_nr_bytes(bdev))
 		*at = 0;
-	/* It belongs to the cgroup of the running task. */
-	bio = bio_alloc(bdev, 1, REQ_OP_WRITE | REQ_SYNC | REQ_PREFLUSH, GFP_KERNEL);
-	bio->bi_iter.bi_sector = *at >> SECTOR_SHIFT;
-	__bio_add_page(bio, page, PAGE_SIZE, 0);
-	error = submit_bio_wait(bio);
-	bio_put(bio);
+	error = preflush_send(bdev, page, *at >> SECTOR_SHIFT, nowait ? REQ_NOWAIT : 0);
+	if (error == -EAGAIN)
+		error = preflush_send(bdev, page, *at >> SECTOR_SHIFT, 0);
 	*at += PAGE_SIZE;
 out:
 	__free_page(page);
