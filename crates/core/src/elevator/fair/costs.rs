@@ -8,7 +8,7 @@
 //! by the square of its part (normalised least mean squares; Widrow and Hoff 1960, Nagumo and Noda 1967): who had nothing to do with it
 //! is hardly touched, and what cannot be told apart keeps its proportion.
 
-use super::device::SIZES;
+use super::device::{SIZES, WORK_SECTORS};
 
 /// Requests in a row.
 const ROW: u32 = 32;
@@ -38,11 +38,10 @@ impl Costs {
     pub(super) fn done(&mut self, writes: bool, size: usize, took_ns: u64) -> u64 {
         let (lane, size) = (usize::from(writes), size % SIZES);
         let took_ns = took_ns.clamp(1, COST_MAX_NS);
-        let cost_ns = &mut self.cost_ns[lane][size];
-        if *cost_ns == 0 {
-            *cost_ns = took_ns;
+        if self.cost_ns[lane][size] == 0 {
+            self.cost_ns[lane][size] = self.like_others(lane, size).unwrap_or(took_ns);
         }
-        let cost_ns = *cost_ns;
+        let cost_ns = self.cost_ns[lane][size];
         self.row[lane][size] += 1;
         self.requests += 1;
         self.took_ns += took_ns;
@@ -50,6 +49,18 @@ impl Costs {
             self.correct();
         }
         cost_ns
+    }
+
+    /// What a kind is taken to cost of which nothing is known: what the nearest one does, by its work. (Its first request's time says
+    /// little: a rate limit lets a small one wait for what a large one before it has used up.)
+    fn like_others(&self, lane: usize, size: usize) -> Option<u64> {
+        let nearest = |lane: usize| {
+            let known = (0..SIZES).filter(|other| self.cost_ns[lane][*other] > 0);
+            known.min_by_key(|other| other.abs_diff(size)).map(|other| (other, self.cost_ns[lane][other]))
+        };
+        let (other, cost_ns) = nearest(lane).or_else(|| nearest(1 - lane))?;
+        let work = |size: usize| WORK_SECTORS + (1 << size);
+        Some((cost_ns * work(size) / work(other)).clamp(1, COST_MAX_NS))
     }
 
     /// What is known: what the requests are, their sectors, nanoseconds.

@@ -28,7 +28,7 @@ const SERIAL: u32 = 3;
 /// may serve one after the other.
 const OVERTAKEN: [u32; 2] = [128, 32];
 /// A request does work for its bytes, and as much as so many sectors for itself (64 KiB).
-const WORK_SECTORS: u64 = 128;
+pub(super) const WORK_SECTORS: u64 = 128;
 
 /// Requests of one direction.
 #[derive(Clone, Copy, Debug)]
@@ -217,7 +217,7 @@ impl Model {
         }
         self.judge(device.rotational);
         let known_ns = self.costs.done(writes, size, cost_ns);
-        if self.is_parallel { known_ns } else { cost_ns }
+        if has_turns { cost_ns } else { known_ns }
     }
 
     /// One after the other, or many at a time?

@@ -37,6 +37,8 @@ pub(super) struct Flow {
     pub(super) requests: SortedFifo<RequestId>,
     /// Writes in `requests` that a task waits for.
     pub(super) urgent: u32,
+    /// In its group's list of those that may go through another's turn?
+    pub(super) pressing: bool,
     pub(super) in_device: u32,
     /// In its round with nothing queued ([`super::dues`]).
     pub(super) kept: bool,
@@ -63,6 +65,7 @@ impl Flow {
         sync: true,
         requests: SortedFifo::new(),
         urgent: 0,
+        pressing: false,
         in_device: 0,
         kept: false,
         last_end: 0,

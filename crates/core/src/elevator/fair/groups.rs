@@ -29,8 +29,8 @@ const ANSWER_NS: u64 = 100 * MS;
 #[derive(Clone, Copy)]
 pub(super) struct GroupState {
     pub(super) round: Round,
-    /// Flows with writes that a task waits for.
-    pub(super) urgent: List<FlowId>,
+    /// Flows that may go through another's turn.
+    pub(super) pressing: List<FlowId>,
     pub(super) queued: u32,
     in_device: u32,
     /// Without requests, and in the tree all the same.
@@ -43,7 +43,7 @@ pub(super) struct GroupState {
 impl GroupState {
     pub(super) const NEW: GroupState = GroupState {
         round: Round::NEW,
-        urgent: List::new(),
+        pressing: List::new(),
         queued: 0,
         in_device: 0,
         is_dry: false,

@@ -7,7 +7,8 @@
 //! The decision, from the top:
 //! 1. while a device that serves one after the other flushes its cache, nothing goes out: it would only queue behind it;
 //! 2. the group: that of the turn that goes on, else the tree's;
-//! 3. in it a flow with a write that makes something durable, if it is not ahead of the others by more than [`LAG_TURNS`];
+//! 3. in it a flow that may go through another's turn ([`pressing`]): one that has had less than its due, or has a write that makes
+//!    something durable;
 //! 4. the stream that has the turn, or a wait for its next request, where that saves more than it costs ([`returns`]);
 //! 5. the flow with the earliest deadline that is not ahead of its due ([`round`]), or a short wait for it ([`dues`]).
 //!
@@ -21,6 +22,7 @@ mod dues;
 mod flow;
 mod groups;
 mod pace;
+mod pressing;
 mod report;
 mod requests;
 mod returns;
@@ -73,16 +75,8 @@ const DEPTH: Tunable = Tunable::new(
 
 const TUNABLES: &[Tunable] = &[TURN_MAX, DEPTH];
 
-/// A write that a task waits for goes through another one's turn while its flow is ahead of its due by no more than this part
-/// of a turn: what it was served out of turn it waits for later.
-const LAG_TURNS: u64 = 4;
-/// Credit that a flow keeps when it leaves: a turn, or, where turns do not pay, as many of the longest requests of late; so that
-/// who sends one at a time is made up for what it waited while one of those was served.
-const LAG_REQUESTS: u64 = 2;
 /// Sectors of a merged request while two flows want a device that does not seek (64 KiB).
 const MERGED_MAX: u32 = 128;
-/// Flows with such writes that are looked at.
-const URGENT_LOOKED_AT: usize = 4;
 
 struct Settings {
     turn_max_ns: u64,
@@ -134,7 +128,7 @@ pub struct Fair {
     held: Table<Held>,
     links: SortedFifoLinks<RequestId>,
     rounds: RoundLinks,
-    urgent: ListLinks<FlowId>,
+    pressing: ListLinks<FlowId>,
     /// Groups without requests that keep their place in the tree.
     dry: u32,
     drained: usize,
@@ -178,7 +172,7 @@ impl Fair {
             last_sent: None,
             places: Table::new(Place::NEW, flows.len()),
             rounds: TreeLinks::new(flows.len()),
-            urgent: ListLinks::new(flows.len()),
+            pressing: ListLinks::new(flows.len()),
             flows,
             groups: Table::new(GroupState::NEW, config.groups_max.max(1)),
             held: Table::new(held, config.requests_max),
@@ -202,8 +196,8 @@ impl Fair {
             Ok(group) => group,
             Err(decision) => return decision,
         };
-        if let Some(flow) = self.urgent_flow(env, group) {
-            return self.send(env, flow, in_device);
+        if let Some(decision) = self.pressing_flow(env, group, in_device) {
+            return decision;
         }
         if let Some(flow) = self.turn.filter(|flow| self.flows[flow.index()].group == group) {
             if self.turn_lasts(env, flow) {
@@ -255,17 +249,6 @@ impl Fair {
     fn sends_write(&self, env: &Env<'_>, flow: FlowId) -> bool {
         self.flows[flow.index()].requests.oldest().is_some_and(|rq| env.requests[rq].is_write())
     }
-
-    /// A flow of `group` that has a write that a task waits for, and is not ahead of its due by more than a part of a turn.
-    fn urgent_flow(&self, env: &Env<'_>, group: GroupId) -> Option<FlowId> {
-        let state = &self.groups[group.index()];
-        if state.urgent.is_empty() {
-            return None;
-        }
-        let lag_ns = (self.turn_ns(env) / LAG_TURNS).max(self.model.longest_ns);
-        let mut urgent = state.urgent.iter(&self.urgent).take(URGENT_LOOKED_AT);
-        urgent.find(|flow| state.round.is_within(&self.places, *flow, lag_ns))
-    }
 }
 
 impl Elevator for Fair {
@@ -287,18 +270,15 @@ impl Elevator for Fair {
         let held = &mut self.held[rq.index()];
         (held.flow, held.queued) = (id, true);
         let flow = &mut self.flows[id.index()];
-        let was_urgent = flow.urgent > 0;
         flow.add(&mut self.links, rq, request, env.now);
         let group = flow.group;
-        if !was_urgent && flow.urgent > 0 {
-            self.groups[group.index()].urgent.push_back(&mut self.urgent, id);
-        }
         self.queued += 1;
         self.model.seen(id, env.now);
         if !request.is_write() {
             self.model.read_came(env.now);
         }
         self.join_round(env, id);
+        self.press(env, id);
         self.arrived_for(env, group, id);
     }
 

@@ -3,7 +3,7 @@
 use super::device::Sent;
 use super::flow::NEAR;
 use super::flow::{self, FlowId};
-use super::{Fair, LAG_REQUESTS, MERGED_MAX};
+use super::{Fair, MERGED_MAX};
 use crate::collections::Id;
 use crate::elevator::Env;
 use crate::request::RequestId;
@@ -20,7 +20,7 @@ impl Fair {
         let cost_ns = state.cost_ns;
         self.places[flow.index()].quantum_ns =
             if state.is_stream() && turn_ns > 0 { turn_ns } else { cost_ns };
-        let lag_ns = turn_ns.max(LAG_REQUESTS * self.model.longest_ns);
+        let lag_ns = self.lag_ns(env);
         let round = &mut self.groups[state.group.index()].round;
         if let Some(turn) = self.turn.filter(|turn| round.is_alone(&self.places, *turn)) {
             // Until now it was in nobody's way.
@@ -48,13 +48,10 @@ impl Fair {
         let id = held.flow;
         let flow = &mut self.flows[id.index()];
         let group = &mut self.groups[flow.group.index()];
-        let was_urgent = flow.urgent > 0;
         flow.remove(&mut self.links, rq, &env.requests[rq]);
-        if was_urgent && flow.urgent == 0 {
-            group.urgent.remove(&mut self.urgent, id);
-        }
         group.queued -= 1;
         self.queued -= 1;
+        self.press(env, id);
         if !self.flows[id.index()].has_requests() && self.turn != Some(id) {
             match self.keeps_place(env, id) {
                 true => self.keep(id, true),
@@ -93,6 +90,10 @@ impl Fair {
         // Before it leaves the round, of whose average its start is a part.
         let round = &mut self.groups[group.index()].round;
         round.charge(&mut self.rounds, &mut self.places, id, cost_ns, 0);
+        if step == 0 {
+            let (return_ns, lag_ns) = (self.model.saving_ns(env.device), self.lag_ns(env));
+            self.places[id.index()].disturbs(return_ns, lag_ns);
+        }
         self.take_out(env, rq);
         self.flows[id.index()].sent(request);
         let held = &mut self.held[rq.index()];

@@ -31,6 +31,8 @@ pub(super) struct Place {
     deadline: Virtual,
     weight: u64,
     pub(super) class: IoClass,
+    /// What it cost others that it went through their turns, and was not made up for yet by pauses.
+    disturbed: Virtual,
     /// What it takes at a time, nanoseconds.
     pub(super) quantum_ns: u64,
     pub(super) busy: bool,
@@ -42,6 +44,7 @@ impl Place {
     pub(super) const NEW: Place = Place {
         start: 0,
         deadline: 0,
+        disturbed: 0,
         weight: WEIGHT_DEFAULT,
         class: IoClass::BestEffort,
         quantum_ns: 0,
@@ -52,6 +55,13 @@ impl Place {
     /// What it was served since its start was `start`, nanoseconds.
     pub(super) fn served_since(&self, start: Virtual) -> u64 {
         self.start.saturating_sub(start).saturating_mul(self.weight) / WEIGHT_DEFAULT
+    }
+
+    /// It went without going on where the device was: whoever is there has to come back, which costs `return_ns`.
+    #[inline]
+    pub(super) fn disturbs(&mut self, return_ns: u64, lag_ns: u64) {
+        let more = self.advance(return_ns);
+        self.disturbed = self.disturbed.saturating_add(more).min(2 * self.advance(lag_ns));
     }
 
     /// `cost_ns` in its virtual time: divided by its weight.
@@ -136,6 +146,7 @@ impl Round {
         (place.class, place.weight) = (ioprio.class(), 9 - u64::from(ioprio.level()));
         let band = &mut self.bands[place.class as usize];
         let earliest = band.now().saturating_sub(place.advance(lag_ns));
+        place.disturbed = place.disturbed.saturating_sub(earliest.saturating_sub(place.start));
         (place.busy, place.start) = (true, place.start.max(earliest));
         band.weight += place.weight;
         band.sum += u128::from(place.start) * u128::from(place.weight);
@@ -230,6 +241,15 @@ impl Round {
         let place = &places[flow.index()];
         let best = self.bands.iter().position(|band| !band.is_empty());
         let start = place.start.saturating_sub(place.advance(lag_ns));
+        best == Some(place.class as usize) && self.bands[place.class as usize].has_reached(start)
+    }
+
+    /// Is `flow` of the best class there is, and has it had no more than its due even if it pays for what it costs others to come
+    /// back after it?
+    pub(super) fn is_light(&self, places: &Table<Place>, flow: FlowId) -> bool {
+        let place = &places[flow.index()];
+        let best = self.bands.iter().position(|band| !band.is_empty());
+        let start = place.start.saturating_add(place.disturbed);
         best == Some(place.class as usize) && self.bands[place.class as usize].has_reached(start)
     }
 

@@ -140,6 +140,36 @@ fn a_write_that_somebody_waits_for_goes_through_a_streams_turn() {
     assert!(longest_ns <= 2 * (DISK.access_ns + DISK.seek_ns) + DISK.access_ns, "{} us", longest_ns / 1000);
 }
 
+/// A reader that wants far less than its part waits for what is in the device, not for a stream's turn.
+#[test]
+fn a_light_reader_goes_through_a_streams_turn() {
+    let mut machine = Machine::new(DISK);
+    let stream = machine.task(Load { sequential: true, depth: 2, ..READS });
+    let light = machine.task(Load { think_ns: 100 * MS, ..READS });
+    machine.run(2 * SECOND);
+    machine.forget();
+    machine.run(10 * SECOND);
+    let (longest_ns, _) = machine.waited_ns(light);
+    assert!(longest_ns <= 3 * (DISK.access_ns + DISK.seek_ns), "{} us", longest_ns / 1000);
+    // It costs the stream two seeks each time, 13 ms in 106.
+    let alone = 10 * SECOND / DISK.access_ns;
+    assert!(machine.done(stream) * 100 >= alone * 85, "{} of {alone}", machine.done(stream));
+}
+
+/// Light readers pay for what their going at once costs a stream to come back: four that would take all of the device that way
+/// leave the stream its part.
+#[test]
+fn going_at_once_is_paid_by_who_does() {
+    let mut machine = Machine::new(DISK);
+    let stream = machine.task(Load { sequential: true, depth: 2, ..READS });
+    (0..4).for_each(|_| _ = machine.task(Load { think_ns: 45 * MS, ..READS }));
+    machine.run(2 * SECOND);
+    machine.forget();
+    machine.run(10 * SECOND);
+    let alone = 10 * SECOND / DISK.access_ns;
+    assert!(machine.done(stream) * 5 >= alone, "{} of {alone}", machine.done(stream));
+}
+
 #[test]
 fn parts_go_by_level() {
     let mut machine = Machine::new(SERIAL);

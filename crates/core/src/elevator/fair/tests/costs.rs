@@ -45,6 +45,16 @@ fn who_is_hardly_there_is_hardly_touched() {
     assert!((180_000..=220_000).contains(&write), "{write}");
 }
 
+/// A rate limit lets a small request wait for what a large one before it has used up. So what the first one took says little.
+#[test]
+fn what_is_new_costs_like_the_nearest_that_is_known() {
+    let mut costs = Costs::NEW;
+    (0..32).for_each(|_| _ = costs.done(false, KIB_64, 2_000_000));
+    // Half of a request of 64 KiB is for itself.
+    let charged = costs.done(false, KIB_4, 2_000_000);
+    assert_eq!(charged, 2_000_000 * (128 + 8) / (128 + 128));
+}
+
 /// A request that takes a century, or none at all, is no reason to stop.
 #[test]
 fn extremes_are_cut_off() {

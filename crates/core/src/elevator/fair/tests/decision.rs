@@ -59,6 +59,16 @@ impl Rig {
         self.q.release(rq);
     }
 
+    /// A task that has had its part of the device: it has read eight blocks here and there, 8 ms each.
+    fn served(&mut self) -> ContextId {
+        let context = self.context();
+        for block in 0..8 {
+            let rq = self.read(context, (1 << 24) + (block << 16));
+            self.serves_in(8 * MS, rq);
+        }
+        context
+    }
+
     /// A task that has read eight blocks in a row, the first in 6 ms and each further one in half a millisecond, and where it goes
     /// on.
     fn stream(&mut self) -> (ContextId, u64) {
@@ -86,9 +96,9 @@ fn nothing_goes_out_while_the_device_flushes() {
 #[test]
 fn a_stream_is_waited_for_no_longer_than_that_saves() {
     let mut rig = Rig::on_disk();
+    let other = rig.served();
     let (_, _) = rig.stream();
     let done_ns = rig.now;
-    let other = rig.context();
     let theirs = rig.read(other, 1 << 20);
     let Dispatch::Idle { until } = rig.dispatch() else { panic!("the stream may go on") };
     assert!(until > done_ns && until <= done_ns + 8 * MS, "{}", until - done_ns);
@@ -101,6 +111,7 @@ fn a_stream_is_waited_for_no_longer_than_that_saves() {
 #[test]
 fn a_stream_whose_requests_grow_by_merging_is_a_stream() {
     let mut rig = Rig::on_disk();
+    let other = rig.served();
     let context = rig.context();
     for block in 0..8 {
         let rq = rig.read(context, 1024 * block);
@@ -108,16 +119,26 @@ fn a_stream_whose_requests_grow_by_merging_is_a_stream() {
         rig.q.grew(rq, Growth::Back, rig.now);
         rig.serves(rq);
     }
-    let other = rig.context();
     rig.read(other, 1 << 20);
     assert!(matches!(rig.dispatch(), Dispatch::Idle { .. }));
+}
+
+/// Who has had less than its part goes through the turn.
+#[test]
+fn a_newcomer_does_not_wait_for_a_streams_turn() {
+    let mut rig = Rig::on_disk();
+    let (stream, end) = rig.stream();
+    let other = rig.context();
+    rig.read(stream, end);
+    let theirs = rig.read(other, 1 << 20);
+    rig.serves(theirs);
 }
 
 #[test]
 fn its_next_request_ends_the_wait() {
     let mut rig = Rig::on_disk();
+    let other = rig.served();
     let (stream, end) = rig.stream();
-    let other = rig.context();
     rig.read(other, 1 << 20);
     assert!(matches!(rig.dispatch(), Dispatch::Idle { .. }));
     rig.now += MS / 10;
