@@ -282,11 +282,6 @@ const COLUMNS: &str = "attack                           elevator      profile  c
 /// Cells that are not kept, with the reason: the test, words of the cell's row, why. One that comes right is to be taken out.
 const KNOWN: &[(&str, &[&str], &str)] = &[
     (
-        "weights_of_one_to_ten_share_one_to_ten",
-        &["deep", "cfq", "2.6.31", "depth 32"],
-        "2.1 % of the part instead of 2: its slices end on whole ticks, and begin with the first answer",
-    ),
-    (
         "a_hundred_tasks_gain_nothing",
         &["cfq", "2.6.31", "32 Serial"],
         "the share is kept, the bound of the wait is not: each of the hundred has a queue with a slice, and a request in the device",

@@ -60,6 +60,8 @@ fn charges_below_a_unit_of_virtual_time_count() {
 #[test]
 fn a_heavy_group_does_not_wait_for_every_light_one() {
     let mut groups = Groups::new(11);
+    // Turns are of one length here, and are to be reckoned with as such.
+    groups.set("group_latency", "0").unwrap();
     let heavy = groups.create(ROOT, weight(1000)).unwrap();
     let light: Vec<_> = (0..10).map(|_| groups.create(ROOT, weight(100)).unwrap()).collect();
     busy(&mut groups, &light);
