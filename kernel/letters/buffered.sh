@@ -1,0 +1,71 @@
+# Two buffered writers of weight 2:1, with and without a random reader, on ext4 on a disk that takes 2 ms for each 64 KiB, one at a time, without seeks.
+# The memory of each is limited, so that its dirty pages are.
+# vm: -d 64M -m 2048 -t 7200
+. ./guest.sh
+
+cgroups=/sys/fs/cgroup
+seconds=${SECONDS_PER_RUN:-10}
+readers=${READERS:-0 1}
+load
+echo "+io +memory" >$cgroups/cgroup.subtree_control
+modprobe null_blk nr_devices=1 queue_mode=2 irqmode=2 completion_nsec=2000000 hw_queue_depth=1 submit_queues=1 memory_backed=1 gb=1
+modprobe ext4
+disk=nullb0
+number=$(cat /sys/block/$disk/dev)
+echo 64 >/sys/block/$disk/queue/max_sectors_kb
+mkdir /tmp/work && cd /tmp/work || fail "no room"
+mkfs.ext4 -q -F -E lazy_itable_init=1,nodiscard /dev/$disk && mount -t ext4 -o data=writeback,noinit_itable /dev/$disk /mnt || fail "mount"
+[ "$readers" = 0 ] || fio --output=/dev/null --name=layout --filename=/mnt/reader --rw=write --bs=1m --size=128m --end_fsync=1 || fail "layout"
+
+weigh() {
+    case $1 in
+    fl-*) echo "$3" >$cgroups/$2/io.fairlift.weight ;;
+    bfq) echo "$3" >$cgroups/$2/io.bfq.weight ;;
+    esac || fail "$1: weight of $2"
+}
+
+written() {
+    for group in heavy light; do
+        bytes=$(sed -n "s/^$number .*wbytes=\([0-9]*\).*/\1/p" $cgroups/$group/io.stat)
+        echo "${bytes:-0}"
+    done
+}
+
+# one SCHEDULER READER
+one() {
+    elevator $disk "$1"
+    jobs=""
+    for entry in heavy:200 light:100 reader:100; do
+        mkdir $cgroups/${entry%:*} && weigh "$1" "${entry%:*}" "${entry#*:}"
+    done
+    for group in heavy light; do
+        echo 128M >$cgroups/$group/memory.max
+        sh -c 'echo 0 >"$1/cgroup.procs" && while :; do dd if=/dev/zero of=/mnt/$2 bs=256k count=400 conv=notrunc 2>/dev/null; done' - $cgroups/$group $group &
+        jobs="$jobs $!"
+    done
+    sleep $((seconds / 2))
+    written >before
+    if [ "$2" = 1 ]; then
+        sh -c 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"' - $cgroups/reader fio --output="reader,$1.json" --output-format=json \
+            --name=r --filename=/mnt/reader --rw=randread --bs=4k --direct=1 --ioengine=psync --time_based --runtime=$seconds >>fio.log 2>&1 || fail "fio"
+        mv reader,* /host/
+    else
+        sleep $seconds
+    fi
+    written >after
+    echo "$1 $2 $(paste before after | awk -v seconds=$seconds '{ printf "%d ", ($2 - $1) / seconds }')" >>/host/figures
+    for group in heavy light; do echo 1 >$cgroups/$group/cgroup.kill; done
+    for job in $jobs; do wait "$job"; done
+    sync
+    for group in heavy light reader; do rmdir $cgroups/$group || fail "$group is busy"; done
+    elevator $disk none
+    echo "$1, reader $2: $(cut -d' ' -f1 /proc/uptime) s"
+}
+
+for name in ${ELEVATORS:-mq-deadline bfq $OURS}; do
+    for reader in $readers; do one "$name" "$reader"; done
+done
+umount /mnt
+rmmod null_blk || fail "null_blk does not unload"
+rmmod fairlift || fail "does not unload"
+clean_log
