@@ -54,6 +54,8 @@ pub(super) struct Model {
     pace: Pace,
     pub(super) costs: Costs,
     returns: Returns,
+    /// What a stream saves each time it is not interrupted, nanoseconds; `None`: nothing is done yet.
+    saving_ns: Option<u64>,
     /// Does it serve many at a time?
     is_parallel: bool,
     /// Requests sent, and the number of the one that went last of those done.
@@ -84,6 +86,7 @@ impl Model {
         pace: Pace::NEW,
         costs: Costs::NEW,
         returns: Returns::NEW,
+        saving_ns: None,
         is_parallel: false,
         sent: 0,
         latest_done: 0,
@@ -144,10 +147,14 @@ impl Model {
     /// What a stream saves each time it is not interrupted, nanoseconds.
     #[inline]
     pub(super) fn saving_ns(&self, device: &DeviceState) -> u64 {
-        if self.is_serial() { self.returns.saving_ns(device.rotational) } else { 0 }
+        match self.saving_ns {
+            Some(saving_ns) => saving_ns,
+            None => self.returns.saving_ns(device.rotational),
+        }
     }
 
     /// How long a stream's turn is, nanoseconds; 0 where turns do not pay.
+    #[inline]
     pub(super) fn turn_ns(&self, device: &DeviceState, most_ns: u64) -> u64 {
         (TURN_SAVINGS * self.saving_ns(device)).min(most_ns)
     }
@@ -216,6 +223,7 @@ impl Model {
             self.pace.done(request.sectors, took_ns, self.lanes[1].count > 0, now);
         }
         self.judge(device.rotational);
+        self.saving_ns = Some(if self.is_serial() { self.returns.saving_ns(device.rotational) } else { 0 });
         let known_ns = self.costs.done(writes, size, cost_ns);
         if has_turns { cost_ns } else { known_ns }
     }

@@ -102,6 +102,12 @@ impl Flow {
         self.sync && self.jumps.count_ones() < JUMPS
     }
 
+    /// Does it have several requests queued, which a disk may serve in an order of its own?
+    #[inline]
+    pub(super) fn is_deep(&self) -> bool {
+        self.sync && self.requests.len() > 1
+    }
+
     pub(super) fn add(
         &mut self,
         links: &mut SortedFifoLinks<RequestId>,

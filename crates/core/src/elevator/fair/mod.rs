@@ -75,6 +75,9 @@ const DEPTH: Tunable = Tunable::new(
 
 const TUNABLES: &[Tunable] = &[TURN_MAX, DEPTH];
 
+/// Requests of a turn that a disk holds at most, to serve them in an order of its own: with four it gains most of that, and who goes
+/// through the turn waits for four.
+const ORDERED: u64 = 4;
 /// Sectors of a merged request while two flows want a device that does not seek (64 KiB).
 const MERGED_MAX: u32 = 128;
 
@@ -234,13 +237,22 @@ impl Fair {
             _ if own < in_device && self.turn_ns(env) > 0 => 0,
             // Whoever has nothing there need not wait for others' queues.
             0 => 2 * depth,
-            _ if self.turn == Some(flow) => depth.max(2),
+            _ if self.turn == Some(flow) => depth.max(self.in_turn(env, flow)),
             _ => depth,
         };
         if held < room || own == in_device && !self.model.is_shared(env.now) {
             Decision::Send(flow)
         } else {
             Decision::Rest
+        }
+    }
+
+    /// How many requests of `flow`, whose turn it is, a disk holds.
+    fn in_turn(&self, env: &Env<'_>, flow: FlowId) -> u32 {
+        let state = &self.flows[flow.index()];
+        match state.is_stream() {
+            true => 2,
+            false => (self.turn_ns(env) / state.cost_ns.max(1)).clamp(1, ORDERED) as u32,
         }
     }
 
@@ -334,7 +346,7 @@ impl Elevator for Fair {
         }
         let group = flow.group;
         let round = &mut self.groups[group.index()].round;
-        round.charge(&mut self.rounds, &mut self.places, held.flow, cost_ns, held.charged_ns);
+        round.correct(&mut self.rounds, &mut self.places, held.flow, cost_ns, held.charged_ns);
         self.model.seen(held.flow, env.now);
         self.answered(env, group);
     }

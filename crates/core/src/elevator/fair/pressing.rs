@@ -6,7 +6,8 @@
 //! * **A flow with a write that makes something durable**, an fsync's or the journal's, if it is not ahead of its due by more than
 //!   a part of a turn: what it was served out of turn it waits for later.
 //!
-//! Only where turns pay: elsewhere nobody has a turn to go through.
+//! Where turns do not pay, a flow is light that is behind by more than the longest request: it need not wait for others' requests in
+//! the device.
 
 use super::flow::FlowId;
 use super::{Decision, Fair};
@@ -34,6 +35,10 @@ impl Fair {
     pub(super) fn press(&mut self, env: &Env<'_>, flow: FlowId) {
         let state = &self.flows[flow.index()];
         let (group, was) = (state.group.index(), state.pressing);
+        // Who has had its due does not get behind by what comes after.
+        if !was && state.urgent == 0 && state.requests.len() != 1 {
+            return;
+        }
         let presses = state.urgent > 0 || state.has_requests() && self.is_light(env, flow);
         if presses == was {
             return;
@@ -48,7 +53,9 @@ impl Fair {
 
     fn is_light(&self, env: &Env<'_>, flow: FlowId) -> bool {
         let round = &self.groups[self.flows[flow.index()].group.index()].round;
-        self.turn_ns(env) > 0 && round.is_light(&self.places, flow)
+        // Where nobody has turns, it has to be behind by more than the round makes up for by itself.
+        let behind_ns = if self.turn_ns(env) > 0 { 0 } else { self.model.longest_ns };
+        round.is_light(&self.places, flow, behind_ns)
     }
 
     /// What to do for the first flow of `group` that may go through another's turn.

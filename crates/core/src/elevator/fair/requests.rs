@@ -43,6 +43,18 @@ impl Fair {
 
     /// `rq` is queued no more.
     pub(super) fn take_out(&mut self, env: &Env<'_>, rq: RequestId) -> FlowId {
+        let id = self.take_from_flow(env, rq);
+        if !self.flows[id.index()].has_requests() && self.turn != Some(id) {
+            match self.keeps_place(env, id) {
+                true => self.keep(id, true),
+                false => self.leave_round(id),
+            }
+        }
+        self.press(env, id);
+        id
+    }
+
+    fn take_from_flow(&mut self, env: &Env<'_>, rq: RequestId) -> FlowId {
         let held = &mut self.held[rq.index()];
         held.queued = false;
         let id = held.flow;
@@ -51,13 +63,6 @@ impl Fair {
         flow.remove(&mut self.links, rq, &env.requests[rq]);
         group.queued -= 1;
         self.queued -= 1;
-        self.press(env, id);
-        if !self.flows[id.index()].has_requests() && self.turn != Some(id) {
-            match self.keeps_place(env, id) {
-                true => self.keep(id, true),
-                false => self.leave_round(id),
-            }
-        }
         id
     }
 
@@ -87,14 +92,21 @@ impl Fair {
             }
             _ => (stream, 0),
         };
-        // Before it leaves the round, of whose average its start is a part.
-        let round = &mut self.groups[group.index()].round;
-        round.charge(&mut self.rounds, &mut self.places, id, cost_ns, 0);
-        if step == 0 {
-            let (return_ns, lag_ns) = (self.model.saving_ns(env.device), self.lag_ns(env));
+        let return_ns = self.model.saving_ns(env.device);
+        if step == 0 && return_ns > 0 {
+            let lag_ns = self.lag_ns(env);
             self.places[id.index()].disturbs(return_ns, lag_ns);
         }
-        self.take_out(env, rq);
+        self.take_from_flow(env, rq);
+        let wants_more = self.flows[id.index()].has_requests() || self.turn == Some(id);
+        let kept = !wants_more && self.keeps_place(env, id);
+        let round = &mut self.groups[group.index()].round;
+        match wants_more || kept {
+            true => round.charge(&mut self.rounds, &mut self.places, id, cost_ns, 0),
+            false => round.served_last(&mut self.rounds, &mut self.places, id, cost_ns),
+        }
+        self.keep(id, kept);
+        self.press(env, id);
         self.flows[id.index()].sent(request);
         let held = &mut self.held[rq.index()];
         let number = self.model.sent(request, env.now);

@@ -40,6 +40,7 @@ impl Returns {
     pub(super) const NEW: Returns = Returns { going_on_ns: [0; SIZES], run_ns: [0; 2], mean_ns: None };
 
     /// What a run saves when it is not interrupted, nanoseconds.
+    #[inline]
     pub(super) fn saving_ns(&self, rotational: bool) -> u64 {
         match self.mean_ns {
             None if rotational => SEEK_NS,

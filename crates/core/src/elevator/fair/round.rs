@@ -21,6 +21,8 @@ pub(super) type Virtual = u64;
 const COST_MAX_NS: u64 = 1 << 40;
 /// Flows that may become eligible at one pick.
 const MOVED_AT_ONCE: usize = 16;
+/// What a flow owes waits for its next request if it is no more than one part in so many of what it takes at a time.
+const OWED: u64 = 8;
 /// The weight of level 4; level 0 weighs 9 and level 7 weighs 2, as cfq's slices do.
 const WEIGHT_DEFAULT: u64 = 5;
 
@@ -33,6 +35,8 @@ pub(super) struct Place {
     pub(super) class: IoClass,
     /// What it cost others that it went through their turns, and was not made up for yet by pauses.
     disturbed: Virtual,
+    /// What it has cost more than was charged, or less, and is charged with the next request.
+    owed_ns: i64,
     /// What it takes at a time, nanoseconds.
     pub(super) quantum_ns: u64,
     pub(super) busy: bool,
@@ -45,6 +49,7 @@ impl Place {
         start: 0,
         deadline: 0,
         disturbed: 0,
+        owed_ns: 0,
         weight: WEIGHT_DEFAULT,
         class: IoClass::BestEffort,
         quantum_ns: 0,
@@ -62,6 +67,15 @@ impl Place {
     pub(super) fn disturbs(&mut self, return_ns: u64, lag_ns: u64) {
         let more = self.advance(return_ns);
         self.disturbed = self.disturbed.saturating_add(more).min(2 * self.advance(lag_ns));
+    }
+
+    /// Its start after it has cost `more_ns` more than was charged so far, or `less_ns` less, and what it owes.
+    #[inline]
+    fn moved(&mut self, more_ns: u64, less_ns: u64) -> Virtual {
+        let owed_ns = core::mem::take(&mut self.owed_ns);
+        let more_ns = more_ns.saturating_add(owed_ns.max(0).unsigned_abs());
+        let less_ns = less_ns.saturating_add(owed_ns.min(0).unsigned_abs());
+        self.start.saturating_add(self.advance(more_ns)).saturating_sub(self.advance(less_ns))
     }
 
     /// `cost_ns` in its virtual time: divided by its weight.
@@ -167,6 +181,20 @@ impl Round {
         band.left_at = place.start;
     }
 
+    /// `flow`, which is served for `cost_ns` now, wants nothing any more.
+    pub(super) fn served_last(
+        &mut self,
+        links: &mut RoundLinks,
+        places: &mut Table<Place>,
+        flow: FlowId,
+        cost_ns: u64,
+    ) {
+        self.leave(links, places, flow);
+        let place = &mut places[flow.index()];
+        place.start = place.moved(cost_ns, 0);
+        self.bands[place.class as usize].left_at = place.start;
+    }
+
     fn file(&mut self, links: &mut RoundLinks, places: &mut Table<Place>, flow: FlowId) {
         let place = &mut places[flow.index()];
         let band = &mut self.bands[place.class as usize];
@@ -185,6 +213,25 @@ impl Round {
         tree.remove(links, flow);
     }
 
+    /// A request of `flow` has cost `cost_ns`, and was charged `charged_ns`. What hardly matters is charged with its next one: a
+    /// place in the round costs more to find than that is worth.
+    #[inline]
+    pub(super) fn correct(
+        &mut self,
+        links: &mut RoundLinks,
+        places: &mut Table<Place>,
+        flow: FlowId,
+        cost_ns: u64,
+        charged_ns: u64,
+    ) {
+        let place = &mut places[flow.index()];
+        let wrong_ns = cost_ns.min(COST_MAX_NS) as i64 - charged_ns.min(COST_MAX_NS) as i64;
+        place.owed_ns += wrong_ns;
+        if !place.busy || OWED * place.owed_ns.unsigned_abs() > place.quantum_ns {
+            self.charge(links, places, flow, 0, 0);
+        }
+    }
+
     /// `flow` has cost `more_ns` more than was charged so far, or `less_ns` less.
     pub(super) fn charge(
         &mut self,
@@ -196,7 +243,7 @@ impl Round {
     ) {
         let place = &mut places[flow.index()];
         let old = place.start;
-        let moved = old.saturating_add(place.advance(more_ns)).saturating_sub(place.advance(less_ns));
+        let moved = place.moved(more_ns, less_ns);
         if moved == old {
             return;
         }
@@ -245,11 +292,12 @@ impl Round {
     }
 
     /// Is `flow` of the best class there is, and has it had no more than its due even if it pays for what it costs others to come
-    /// back after it?
-    pub(super) fn is_light(&self, places: &Table<Place>, flow: FlowId) -> bool {
+    /// back after it? By no less than `behind_ns`.
+    #[inline]
+    pub(super) fn is_light(&self, places: &Table<Place>, flow: FlowId, behind_ns: u64) -> bool {
         let place = &places[flow.index()];
         let best = self.bands.iter().position(|band| !band.is_empty());
-        let start = place.start.saturating_add(place.disturbed);
+        let start = place.start.saturating_add(place.disturbed).saturating_add(place.advance(behind_ns));
         best == Some(place.class as usize) && self.bands[place.class as usize].has_reached(start)
     }
 

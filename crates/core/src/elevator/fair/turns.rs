@@ -48,6 +48,7 @@ impl Fair {
         flushing
     }
 
+    #[inline]
     pub(super) fn turn_ns(&self, env: &Env<'_>) -> u64 {
         self.model.turn_ns(env.device, self.settings.turn_max_ns)
     }
@@ -56,17 +57,21 @@ impl Fair {
     pub(super) fn begins_turn(&mut self, env: &Env<'_>, flow: FlowId) -> bool {
         let turn_ns = self.turn_ns(env);
         let state = &self.flows[flow.index()];
-        let begins = turn_ns > 0 && state.is_stream();
+        // Where groups take turns, a turn would be the whole group's.
+        let is_deep = state.is_deep() && !env.rounds.in_use();
+        let begins = turn_ns > 0 && (state.is_stream() || is_deep);
         self.places[flow.index()].quantum_ns = if begins { turn_ns } else { state.cost_ns };
         begins
     }
 
-    /// A turn is over when the stream was served for the length of a turn, or a flow of a higher class waits.
+    /// A turn is over when the flow was served for the length of a turn, or has no more to send and is no stream, or a flow of a higher
+    /// class waits.
     pub(super) fn turn_lasts(&self, env: &Env<'_>, flow: FlowId) -> bool {
-        let round = &self.groups[self.flows[flow.index()].group.index()].round;
+        let state = &self.flows[flow.index()];
+        let round = &self.groups[state.group.index()].round;
         let alone = round.is_alone(&self.places, flow);
         !round.is_outranked(&self.places, flow)
-            && self.flows[flow.index()].is_stream()
+            && (state.is_stream() || state.has_requests())
             && (alone || self.places[flow.index()].served_since(self.turn_start) < self.turn_ns(env))
     }
 
