@@ -364,7 +364,8 @@ pub struct WorkArguments {
     #[arg(long, value_name = "VERSION")]
     pub kernel: Option<String>,
 
-    /// File system on the device: raw, ext3, ext4 [default: ext4 for programs behind '--' that need files, else raw]
+    /// File system on the device: raw, ext3, ext4 [default: ext4 for programs behind '--'
+    /// and job files that make, cut or fill files, else raw]
     #[arg(long, value_name = "NAME")]
     pub filesystem: Option<String>,
 
@@ -599,6 +600,7 @@ Examples:
   fairlift reproduce moyer                            a group: all whose names start with moyer-
   fairlift reproduce mine.toml                        one of your own
   fairlift reproduce --output docs/experiments.md     as a page, with every figure in docs/experiments.csv
+  fairlift reproduce goyal-test3 --seeds 1..5         which verdicts chance decides; exit code 1 if there are any
 
 fairlift looks for names in ./experiments, then among the experiments compiled into the program. Exit code 1: a figure is not
 reproduced, and the experiment does not list it as known to differ.")]
@@ -610,6 +612,10 @@ pub struct ReproduceArguments {
     /// What to print [default: by the ending of --output, else table]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub output_format: Option<PageFormat>,
+
+    /// Say which verdicts change with the seed: run each experiment as it stands, then with these seeds (1..5, or 5 for 1..5)
+    #[arg(long, value_name = "FIRST..LAST", conflicts_with = "output_format")]
+    pub seeds: Option<crate::reproduce::Seeds>,
 
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]

@@ -7,6 +7,7 @@ use std::io::Write as _;
 use fairlift_fio::{Diagnostic, Refused, Severity, Source};
 use fairlift_sim::lab::LabError;
 use fairlift_sim::program::ProgramError;
+use fairlift_sim::program::fio::SetupError;
 use fairlift_sim::scenario::{RunFailure, ScenarioError};
 use fairlift_sim::scheduler::SchedulerError;
 
@@ -153,7 +154,8 @@ impl Failure {
     pub fn of_run(failure: &RunFailure) -> Failure {
         let place = if failure.case.is_empty() { String::new() } else { format!("case '{}'", failure.case) };
         match &failure.error {
-            LabError::Setup(error) => Failure::new(error.to_string())
+            LabError::Setup(error @ SetupError::Job(_)) => Failure::new(error.to_string()).at(place),
+            LabError::Setup(error @ SetupError::NoSpace { .. }) => Failure::new(error.to_string())
                 .at(place)
                 .help("make the files smaller (size=, filesize=, numjobs=) or take a larger device"),
             LabError::Setting(_) => Failure::new(failure.error.to_string()).at(place),

@@ -65,8 +65,9 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String], columns: Columns) -
     }
     let host = work.host.as_deref().map(|file| of_scenario_file(file, work.strict, &[])).transpose()?;
     let programs_added = matches!(behind, Behind::Programs(_));
-    programs::mount(&mut scenario, work.filesystem.as_deref(), work.mount.as_deref(), programs_added)?;
     let is_scenario = matches!(&work.jobs[..], [file] if file.ends_with(".toml"));
+    let (filesystem, mount) = (work.filesystem.as_deref(), work.mount.as_deref());
+    programs::mount(&mut scenario, filesystem, mount, programs_added, is_scenario)?;
     match &work.kernel {
         Some(name) => scenario.rules = kernel(name)?.clone(),
         None if !is_scenario => {

@@ -93,17 +93,20 @@ fn free_name(case: &Case, name: &str) -> String {
     std::iter::once(name.to_owned()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
 }
 
-/// What `--filesystem` and `--mount` make of the scenario. Without them, programs that need files bring `ext4` where the scenario
-/// does not say otherwise.
+/// What `--filesystem` and `--mount` make of the scenario. Without them, programs and fio jobs that need files bring `ext4`, where
+/// no scenario file (`is_scenario`) says what the jobs run on.
 pub fn mount(
     scenario: &mut Scenario,
     name: Option<&str>,
     options: Option<&str>,
     programs_added: bool,
+    is_scenario: bool,
 ) -> Result<(), Failure> {
     let needed = || {
         let mut programs = scenario.cases.iter().flat_map(|case| &case.programs);
+        let mut jobs = scenario.cases.iter().flat_map(|case| &case.jobs);
         programs_added && programs.any(|p| p.program.needs_files())
+            || !is_scenario && jobs.any(|job| job.needs_filesystem())
     };
     let name = match (name, scenario.filesystem) {
         (Some(name), _) => name,

@@ -147,3 +147,24 @@ fn experiments_are_found_in_the_folder_first_and_in_the_program_else() {
     let all = folder.run("reproduce").ok();
     assert!(all.contains("1 are better"), "{all}");
 }
+
+/// What a random reader gets of a disk depends on the offsets it draws: within a millionth no other seed gives it.
+#[test]
+fn verdicts_that_chance_decides_are_listed() {
+    let of_disk = |published: f64, tolerance: f64, more: &str| {
+        let text = experiment(published, tolerance, more);
+        text.replace("\"null\"", "\"sata7200-2009\"").replace("rw=read\n", "rw=randread\n")
+    };
+    let (json, _) = reproduce(&of_disk(1.0, 1.0, "why = { 1 = \"made up\" }"), "--output-format json");
+    let page: Value = serde_json::from_str(&json.stdout).unwrap();
+    let ours = page["experiments"][0]["rows"][0]["cells"][0]["ours"].as_f64().unwrap();
+    let (narrow, _) = reproduce(&of_disk(ours, 1e-6, ""), "--seeds 2..3");
+    assert!(narrow.stdout.contains("1 of 1 comparisons change their verdict"), "{}", narrow.stdout);
+    assert_eq!(narrow.code, 1);
+    let (wide, _) = reproduce(&of_disk(ours, 0.9, ""), "--seeds 2..3");
+    assert!(wide.stdout.contains("0 of 1 comparisons change their verdict"), "{}", wide.stdout);
+    assert_eq!(wide.code, 0);
+    let (wrong, _) = reproduce(&of_disk(ours, 0.9, ""), "--seeds 5..2");
+    assert!(wrong.stderr.contains("no seed from 5 to 2"), "{}", wrong.stderr);
+    assert_eq!(wrong.code, 2);
+}

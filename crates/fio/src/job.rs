@@ -332,6 +332,8 @@ pub struct Extent {
     pub number_ios: u64,
     /// `loops=`, at least 1.
     pub loops: u64,
+    /// `fill_device` without a size: the job writes until the device is full.
+    pub fills_device: bool,
 }
 
 /// When the job runs.
@@ -500,6 +502,18 @@ pub struct Job {
 }
 
 impl Job {
+    /// The job works with names, sizes or free blocks of files: without a file system it has no meaning.
+    pub fn needs_filesystem(&self) -> bool {
+        let fills_a_file = self.extent.fills_device && !self.is_on_device();
+        matches!(self.submission.family, EngineFamily::Call(_)) || fills_a_file
+    }
+
+    /// All of its files are whole devices (`/dev/…`).
+    pub fn is_on_device(&self) -> bool {
+        let names = &self.files.names;
+        !names.is_empty() && names.iter().all(|name| crate::build::is_device(name))
+    }
+
     /// Smallest block size over all directions, bytes: the grain of the random map.
     pub fn min_block_bytes(&self) -> u64 {
         self.blocks.iter().map(|sizes| sizes.min_bytes).min().unwrap_or(1)

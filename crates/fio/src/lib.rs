@@ -46,5 +46,5 @@ pub use source::{
     MAX_BYTES, MAX_DIAGNOSTICS, MAX_FILES, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_LINE_BYTES, MAX_PROCESSES,
     MAX_SECTIONS, ParseOptions, Source,
 };
-pub use table::EngineFamily;
+pub use table::{EngineFamily, FileCall};
 pub use values::Amount;

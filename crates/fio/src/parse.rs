@@ -76,6 +76,8 @@ struct Assembly {
     group_id: u32,
     jobs_in_group: u32,
     job_names: Vec<String>,
+    /// Directories and names of the files that some job fills the device with.
+    filled: Vec<(Vec<String>, Vec<String>)>,
 }
 
 impl Assembly {
@@ -97,6 +99,12 @@ impl Assembly {
             stonewall: section.stonewall,
         };
         let (mut job, mut remarks) = build::job(&settings, context);
+        let files = (job.files.directories.clone(), job.files.names.clone());
+        let filled_before = !files.1.is_empty() && self.filled.contains(&files);
+        remarks.extend(build::size_of_file(&settings, &mut job, filled_before));
+        if job.extent.fills_device {
+            self.filled.push(files);
+        }
         job.schedule.group_id = self.group_of(&job);
         if table::engine(&job.submission.engine)
             .is_none_or(|engine| engine.family != table::EngineFamily::Unsupported)

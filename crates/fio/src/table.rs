@@ -61,8 +61,50 @@ pub enum EngineFamily {
     Sync,
     /// Up to `iodepth` I/Os in flight.
     Async,
+    /// One call on the file system at a time, in place of I/O: block I/O comes of it by the file system's journal.
+    Call(FileCall),
     /// Not block I/O as a scheduler sees it.
     Unsupported,
+}
+
+impl EngineFamily {
+    /// It calls the file system once for each file: see [`FileCall::is_by_name`].
+    pub fn is_call_by_name(self) -> bool {
+        matches!(self, EngineFamily::Call(call) if call.is_by_name())
+    }
+}
+
+/// The call on the file system that an engine makes in place of I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileCall {
+    /// `filecreate`: open(2) with `O_CREAT`, once for each file.
+    Create,
+    /// `filedelete`: unlink(2), once for each file.
+    Delete,
+    /// `filestat`: stat(2), once for each file.
+    Stat,
+    /// `ftruncate`: ftruncate(2) to the offset of each write.
+    Truncate,
+    /// `falloc`: fallocate(2) of each block; a read keeps the size, a trim punches a hole.
+    Allocate,
+}
+
+impl FileCall {
+    /// The call is made once for each file, by its name, and not for each block.
+    pub fn is_by_name(self) -> bool {
+        matches!(self, FileCall::Create | FileCall::Delete | FileCall::Stat)
+    }
+
+    fn of_engine(name: &str) -> Self {
+        match name {
+            "filecreate" => FileCall::Create,
+            "filedelete" => FileCall::Delete,
+            "filestat" => FileCall::Stat,
+            "ftruncate" => FileCall::Truncate,
+            "falloc" => FileCall::Allocate,
+            other => unreachable!("engines.tsv: no call of engine {other}"),
+        }
+    }
 }
 
 /// One row of `data/engines.tsv`.
@@ -138,6 +180,7 @@ fn engine_row(row: Vec<&'static str>) -> EngineInfo {
     let family = match family {
         "sync" => EngineFamily::Sync,
         "async" => EngineFamily::Async,
+        "call" => EngineFamily::Call(FileCall::of_engine(name)),
         _ => EngineFamily::Unsupported,
     };
     EngineInfo { name, family, reason }

@@ -206,3 +206,24 @@ fn options_without_effect_say_so() {
     let without_depth = "[a]\nrw=write\nsize=1m\nserialize_overlap=1\niodepth_batch_complete_max=4\n";
     assert_eq!(read(without_depth).unwrap().warnings, [], "one I/O at a time: they change nothing");
 }
+
+/// What engines that call the file system do not take is an error, as under fio; what only the lab cannot do is a refusal.
+#[test]
+fn calls_on_files_say_what_they_do_not_take() {
+    let of = |text: &str| parse(&[Source::new("a.fio", text)], &ParseOptions::default());
+    let error = |text: &str| of(text).unwrap_err()[0].to_string();
+    let read = error("[a]\nioengine=ftruncate\nsize=1m\n");
+    assert!(read.contains("a.fio:1") && read.contains("takes writes only"), "{read}");
+    assert!(error("[a]\nioengine=filecreate\nfilename=/dev/sdb\n").contains("not on devices"));
+    assert!(error("[a]\nioengine=falloc\nrw=write\nsize=1m\nfsync=1\n").contains("no data to sync"));
+    let refused = |text: &str| of(text).unwrap().refused[0].reasons[0].message.clone();
+    assert!(
+        refused("[a]\nfilename=f\nrw=randwrite\nfill_device=1\n").contains("once, from its start to its end")
+    );
+    assert!(refused("[a]\nfilename=f\nfill_device=1\n").contains("for jobs that only write"));
+    let later = "[a]\nfilename=f\nrw=write\nfill_device=1\n[b]\nstonewall\nfilename=f\nrw=randread\n";
+    assert!(refused(later).contains("once, from its start to its end"));
+    let parsed =
+        of("[a]\nfilename=f\nrw=write\nfill_device=1\n[b]\nstonewall\nfilename=f\nrw=read\n").unwrap();
+    assert_eq!((parsed.jobs.len(), parsed.warnings.len()), (2, 0), "nobody assumes a size");
+}

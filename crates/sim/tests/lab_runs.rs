@@ -14,6 +14,8 @@ mod durability;
 mod elevators;
 #[path = "lab/fair_writeback.rs"]
 mod fair_writeback;
+#[path = "lab/file_calls.rs"]
+mod file_calls;
 #[path = "lab/groups.rs"]
 mod groups;
 #[path = "lab/harness.rs"]

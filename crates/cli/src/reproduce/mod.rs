@@ -4,6 +4,7 @@ mod figures;
 mod find;
 mod json;
 mod markdown;
+mod seeds;
 mod tally;
 mod text;
 
@@ -17,6 +18,7 @@ use crate::args::{PageFormat, ReproduceArguments};
 use crate::error::Failure;
 use crate::output::Output;
 use crate::progress::{Bar, threads};
+pub use seeds::Seeds;
 
 /// Exit code when a figure is not reproduced that should be.
 const NOT_REPRODUCED: u8 = 1;
@@ -124,6 +126,12 @@ fn ratio(cell: &Cell) -> Option<f64> {
 /// Run the experiments asked for and print them.
 pub fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Failure> {
     let output = Output::open(arguments.output.as_deref())?;
+    if let Some(seeds) = arguments.seeds {
+        let changes = seeds::changes(find::scenarios(&arguments.experiments)?, seeds, arguments)?;
+        let text = seeds::text(&changes, seeds, output.style());
+        output.write(&text)?;
+        return Ok(if changes.is_none() { ExitCode::SUCCESS } else { ExitCode::from(NOT_REPRODUCED) });
+    }
     let data = match format(arguments) {
         PageFormat::Markdown => arguments.output.as_deref().map(|page| page.with_extension("csv")),
         PageFormat::Table | PageFormat::Json => None,
@@ -133,11 +141,8 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Failure> {
     let count = scenarios.len();
     let mut experiments = Vec::new();
     for (i, scenario) in scenarios.into_iter().enumerate() {
-        let bar = Bar::new(&scenario, &format!("{}/{count} {}", i + 1, scenario.name));
-        let runs = run_all(&scenario, threads(arguments.threads), &bar);
-        bar.finish();
-        let runs = runs.map_err(|e| Failure::of_run(&e))?;
-        experiments.push(Experiment { rows: judged(&scenario, &runs), scenario });
+        let rows = run(&scenario, &format!("{}/{count} {}", i + 1, scenario.name), arguments)?;
+        experiments.push(Experiment { rows, scenario });
     }
     let (summary, tallies) = (Summary::of(&experiments), tally::of(&experiments));
     let text = match format(arguments) {
@@ -157,6 +162,14 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<ExitCode, Failure> {
         eprintln!("{}{}", tally::text(&tallies), summary.sentence());
     }
     Ok(if summary.not_reproduced > 0 { ExitCode::from(NOT_REPRODUCED) } else { ExitCode::SUCCESS })
+}
+
+/// Run an experiment and judge its figures; `label` stands before the progress bar.
+fn run(scenario: &Scenario, label: &str, arguments: &ReproduceArguments) -> Result<Vec<Row>, Failure> {
+    let bar = Bar::new(scenario, label);
+    let runs = run_all(scenario, threads(arguments.threads), &bar);
+    bar.finish();
+    Ok(judged(scenario, &runs.map_err(|e| Failure::of_run(&e))?))
 }
 
 fn format(arguments: &ReproduceArguments) -> PageFormat {

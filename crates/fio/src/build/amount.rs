@@ -16,6 +16,7 @@ pub(super) fn extent(r: &mut Reader<'_>) -> Extent {
         offset_align_bytes: r.number("offset_align", 0, 0..=u64::MAX),
         number_ios: r.number("number_ios", 0, 0..=u64::MAX),
         loops: r.number("loops", 1, 0..=u64::from(u32::MAX)).max(1),
+        fills_device: r.flag("fill_device", false) && !r.is_set("size") && !r.is_set("filesize"),
     }
 }
 

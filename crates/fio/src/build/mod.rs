@@ -10,9 +10,9 @@ mod schedule;
 mod submission;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::job::{Files, Job};
+use crate::job::{Job, OpenSync};
 use crate::settings::{Reader, Settings};
-use crate::table::{Class, EngineFamily};
+use crate::table::{Class, EngineFamily, FileCall};
 
 /// What only the file as a whole knows about a job.
 pub(crate) struct Context {
@@ -78,8 +78,10 @@ pub(crate) fn job(settings: &Settings, context: Context) -> (Job, Vec<Diagnostic
     };
     job.verify = verify(r, &job);
     check(r, &job);
+    if let EngineFamily::Call(call) = job.submission.family {
+        check_call(r, &job, call);
+    }
     refusals(r, &job);
-    assume_size(r, &mut job);
     (job, reader.found)
 }
 
@@ -104,7 +106,9 @@ fn check(r: &mut Reader<'_>, job: &Job) {
     if r.is_set("time_based") && r.flag("time_based", false) && job.schedule.runtime_us == 0 {
         r.warn("time_based", "'time_based' needs runtime=; it is ignored, as in fio");
     }
-    if job.submission.family == EngineFamily::Sync && job.submission.iodepth > 1 {
+    if matches!(job.submission.family, EngineFamily::Sync | EngineFamily::Call(_))
+        && job.submission.iodepth > 1
+    {
         let message = format!(
             "'iodepth' is ignored: engine '{}' has one I/O in flight, as in fio",
             job.submission.engine
@@ -117,6 +121,29 @@ fn check(r: &mut Reader<'_>, job: &Job) {
     r.warn("cmdprio_percentage", "'cmdprio_*' needs an asynchronous engine; it is ignored");
 }
 
+/// What engines that call the file system do not take, under fio either.
+fn check_call(r: &mut Reader<'_>, job: &Job, call: FileCall) {
+    let engine = &job.submission.engine;
+    let mut wrong = |name: &str, message: String| {
+        let place = if r.is_set(name) { r.place(name) } else { job.place.clone() };
+        r.found.push(Diagnostic::error(place, message).with_word(engine.clone()));
+    };
+    if job.files.names.iter().any(|name| is_device(name)) {
+        wrong("filename", format!("engine '{engine}' works on files, not on devices, as in fio"));
+    }
+    let durability = &job.durability;
+    let syncs = durability.fsync_writes + durability.fdatasync_writes > 0 || durability.end_fsync;
+    if !call.is_by_name() && (syncs || durability.open_sync != OpenSync::None) {
+        wrong(
+            "ioengine",
+            format!("engine '{engine}' has no data to sync: leave out fsync, fdatasync, end_fsync and sync"),
+        );
+    }
+    if call == FileCall::Truncate && (job.access.reads || job.access.trims) {
+        wrong("rw", format!("engine '{engine}' takes writes only, as in fio: rw=write or rw=randwrite"));
+    }
+}
+
 /// Options and engines that make the job another one than can be simulated, and those that merely change it.
 fn refusals(r: &mut Reader<'_>, job: &Job) {
     if job.submission.family == EngineFamily::Unsupported {
@@ -126,7 +153,13 @@ fn refusals(r: &mut Reader<'_>, job: &Job) {
         refuse(r, "ioengine", message);
     }
     for setting in r.settings.iter().filter(|setting| !setting.is_off()) {
-        let (name, note) = (setting.info.name, setting.info.note);
+        let (name, mut note) = (setting.info.name, setting.info.note);
+        if name == "openfiles" && job.submission.family.is_call_by_name() {
+            if setting.value.as_deref() == Some("1") {
+                continue;
+            }
+            note = "such a job has one file open at a time";
+        }
         let severity = match setting.info.class {
             Class::Warn => Severity::Warning,
             Class::Refuse => Severity::Refusal,
@@ -142,6 +175,13 @@ fn refusals(r: &mut Reader<'_>, job: &Job) {
             "'zonesize' is not simulated for random I/O: zones are read and written from one end to the other",
         );
     }
+    if job.extent.fills_device && (job.access.reads || job.access.trims) {
+        refuse(
+            r,
+            "fill_device",
+            "'fill_device' is simulated for jobs that only write: fio fills the device before such a job",
+        );
+    }
     if let Some(name) = job.files.names.iter().find(|name| is_no_storage(name)) {
         refuse(r, "filename", format!("'{name}' has no request queue"));
     }
@@ -150,20 +190,29 @@ fn refusals(r: &mut Reader<'_>, job: &Job) {
 /// Size of a regular file that no job gives one, bytes.
 const ASSUMED_BYTES: u64 = 1 << 30;
 
-/// A regular file has the size the job gives it; there is no real one to look at.
-fn assume_size(r: &mut Reader<'_>, job: &mut Job) {
-    let Files { names, file_bytes, .. } = &job.files;
-    let on_device = !names.is_empty() && names.iter().all(|name| is_device(name));
-    let sized = matches!(job.extent.size, Some(crate::values::Amount::Bytes(_)));
-    if !on_device && !sized && *file_bytes == 0 && job.submission.family != EngineFamily::Unsupported {
-        let place = if r.is_set("size") { r.place("size") } else { job.place.clone() };
-        let message = format!(
-            "the size of the file of job '{}' is not known, and taken for 1 GiB: add size= or filesize=",
-            job.name
-        );
-        r.found.push(Diagnostic::new(Severity::Warning, place, message));
-        job.files.file_bytes = ASSUMED_BYTES;
+/// A regular file has the size that the job gives it; there is no real one to look at. `filled_before`: an earlier job writes
+/// this file until the device is full, so its size shows when the job comes to its end. What is to be said about it.
+pub(crate) fn size_of_file(settings: &Settings, job: &mut Job, filled_before: bool) -> Option<Diagnostic> {
+    let sized = matches!(job.extent.size, Some(crate::values::Amount::Bytes(_))) || job.files.file_bytes > 0;
+    if sized || job.is_on_device() || job.submission.family == EngineFamily::Unsupported {
+        return None;
     }
+    let place = settings.get("size").map_or_else(|| job.place.clone(), |setting| setting.place.clone());
+    let of_filled = job.extent.fills_device || filled_before;
+    let again = filled_before && (job.schedule.time_based || job.extent.loops > 1);
+    if of_filled && (again || job.access.random || job.extent.size.is_some()) {
+        let message = "a file that fills the device is written and read once, from its start to its end: its size is not known before";
+        return Some(Diagnostic::new(Severity::Refusal, place, message));
+    }
+    if of_filled {
+        return None;
+    }
+    job.files.file_bytes = ASSUMED_BYTES;
+    let message = format!(
+        "the size of the file of job '{}' is not known, and taken for 1 GiB: add size= or filesize=",
+        job.name
+    );
+    Some(Diagnostic::new(Severity::Warning, place, message))
 }
 
 fn refuse(r: &mut Reader<'_>, name: &str, message: impl Into<String>) {

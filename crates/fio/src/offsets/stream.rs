@@ -44,6 +44,8 @@ pub struct Stream {
     seeds: Seeds,
     block_wide: bool,
     cursors: Vec<Cursor>,
+    /// How many of them have more to give in this pass.
+    cursors_left: usize,
     pass_bytes: u64,
     io_size_bytes: u64,
     draws: Streams,
@@ -158,6 +160,7 @@ impl Stream {
             service: Service::default(),
             until_random: 1,
             last_was_sync: false,
+            cursors_left: cursors.len(),
             cursors,
             progress,
             block_wide,
@@ -199,6 +202,11 @@ impl Stream {
         &self.seeds
     }
 
+    /// Passes over the files that have begun, from 1 once there was an I/O.
+    pub fn passes(&self) -> u64 {
+        self.progress.passes_begun
+    }
+
     /// I/Os handed out so far, read, write and trim.
     pub fn issued(&self) -> [u64; 3] {
         self.progress.issued
@@ -223,6 +231,7 @@ impl Stream {
                 cursor.done = false;
                 cursor.restart(self.seeds.block_seed());
             }
+            self.cursors_left = self.cursors.len();
             self.service.current = None;
             self.mix.until = 0;
             self.last_was_sync = false;
@@ -254,7 +263,7 @@ impl Stream {
         let done: u64 = self.progress.issued_bytes.iter().sum();
         let left = self.amount().saturating_sub(done);
         let max_block = self.job.blocks.iter().map(|sizes| sizes.max_bytes).max().unwrap_or(1);
-        let all_files_done = self.cursors.iter().all(|cursor| cursor.done);
+        let all_files_done = self.cursors_left == 0;
         left >= max_block && !(all_files_done && self.io_size_bytes == 0)
     }
 
@@ -306,6 +315,7 @@ impl Stream {
                 return Some(Io { kind: IoKind::Data(direction), file, offset_bytes, length_bytes });
             }
             self.cursors[file].done = true;
+            self.cursors_left -= 1;
         }
     }
 
@@ -332,7 +342,7 @@ impl Stream {
         if count == 1 {
             return (!self.cursors[0].done).then_some(0);
         }
-        if self.cursors.iter().all(|cursor| cursor.done) {
+        if self.cursors_left == 0 {
             return None;
         }
         let files = &self.job.files;

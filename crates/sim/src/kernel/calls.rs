@@ -3,7 +3,7 @@
 use fairlift_core::Op;
 
 use super::files::{FileId, Layout};
-use super::vfs::{Errno, Fd, OpenFile, OpenFlags, OpenSync};
+use super::vfs::{Errno, Fallocate, Fd, OpenFile, OpenFlags, OpenSync};
 use super::{DirectIo, Kernel, ReadaheadState};
 use crate::anatomy::Call;
 use crate::engine::{OpId, Sys};
@@ -101,7 +101,7 @@ impl Sys {
         if !open.flags.read {
             return Err(Errno::BadFd);
         }
-        let bytes = bytes.min(self.size(open.file).saturating_sub(offset));
+        let bytes = bytes.min(self.size_of(open.file).saturating_sub(offset));
         if bytes == 0 {
             return Ok(0);
         }
@@ -230,17 +230,49 @@ impl Sys {
         }
     }
 
-    /// `fallocate` from the start of the file.
+    /// `stat` of a file whose inode is in memory, as all are: costs its CPU time.
     ///
     /// # Errors
-    /// [`Errno::BadFd`], [`Errno::NoSpace`]; [`Errno::NotSupported`] on ext3.
-    pub async fn fallocate(&self, fd: Fd, bytes: u64) -> Result<(), Errno> {
+    /// [`Errno::NoEntry`].
+    pub async fn stat(&self, path: &str) -> Result<(), Errno> {
         self.call_cost().await;
+        let kernel = &self.machine.borrow().kernel;
+        let exists = kernel.files.find(path).is_some() || kernel.is_directory(path);
+        exists.then_some(()).ok_or(Errno::NoEntry)
+    }
+
+    /// `ftruncate` of a file that a job has open.
+    pub(crate) async fn truncate_file(&self, file: FileId, bytes: u64) {
+        self.call_cost().await;
+        self.truncate(file, bytes).await;
+    }
+
+    /// `fallocate` of `bytes` from `offset` on.
+    ///
+    /// # Errors
+    /// [`Errno::BadFd`], [`Errno::NoSpace`]; [`Errno::NotSupported`] as [`Filesystem::allocates`](super::Filesystem::allocates)
+    /// says, and where a file without a file system is to get a hole.
+    pub async fn fallocate(&self, fd: Fd, mode: Fallocate, offset: u64, bytes: u64) -> Result<(), Errno> {
         let file = self.open_file(fd)?.file;
-        if self.is_ext(file) {
-            return self.ext_fallocate(file, bytes).await;
+        self.fallocate_file(file, mode, offset, bytes).await
+    }
+
+    /// [`Sys::fallocate`] of a file that a job has open.
+    pub(crate) async fn fallocate_file(
+        &self,
+        file: FileId,
+        mode: Fallocate,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<(), Errno> {
+        self.call_cost().await;
+        match (self.is_ext(file), mode) {
+            (true, Fallocate::Punch) => self.ext_punch(file, offset, bytes).await,
+            (true, mode) => self.ext_fallocate(file, offset, bytes, mode == Fallocate::KeepSize).await,
+            (false, Fallocate::Extend) => self.raw_grow(file, offset + bytes),
+            (false, Fallocate::KeepSize) => Ok(()),
+            (false, Fallocate::Punch) => Err(Errno::NotSupported),
         }
-        self.raw_grow(file, bytes)
     }
 
     /// `unlink`.
@@ -297,9 +329,10 @@ impl Sys {
         Ok(())
     }
 
-    /// `statfs`: costs its CPU time.
-    pub async fn statfs(&self) {
+    /// `statfs`: the bytes that files can still get.
+    pub async fn statfs(&self) -> u64 {
         self.call_cost().await;
+        self.machine.borrow().kernel.free_bytes()
     }
 
     /// `posix_fadvise(POSIX_FADV_DONTNEED)` for the whole file: its clean pages are dropped.
@@ -332,7 +365,7 @@ impl Sys {
             return Err(Errno::Invalid);
         }
         let file = open.file;
-        let size = self.size(file);
+        let size = self.size_of(file);
         let bytes = if op == Op::Read { bytes.min(size.saturating_sub(offset)) } else { bytes };
         self.submit_direct(DirectIo { op, file, offset, bytes, ioprio: None, through: false }).await
     }
@@ -341,7 +374,8 @@ impl Sys {
         self.machine.borrow_mut().kernel.vfs.get(fd).copied()
     }
 
-    fn size(&self, file: FileId) -> u64 {
+    /// The file's size, bytes.
+    pub(crate) fn size_of(&self, file: FileId) -> u64 {
         self.machine.borrow().kernel.files.get(file).bytes
     }
 

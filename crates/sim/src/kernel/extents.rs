@@ -70,6 +70,26 @@ impl Extents {
         freed
     }
 
+    /// Make a hole of `blocks` blocks from `block` on: the places that are free now.
+    pub(crate) fn remove(&mut self, block: u64, blocks: u64) -> Vec<(u64, u64)> {
+        self.split(block);
+        self.split(block + blocks);
+        let within: Vec<u64> = self.runs.range(block..block + blocks).map(|(start, _)| *start).collect();
+        within.iter().filter_map(|start| self.runs.remove(start)).collect()
+    }
+
+    /// A run that reaches over the start of `block` becomes two.
+    fn split(&mut self, block: u64) {
+        if let Some((start, (place, length))) = self.runs.range_mut(..block).next_back()
+            && *start + *length > block
+        {
+            let kept = block - start;
+            let rest = (*place + kept, *length - kept);
+            *length = kept;
+            self.runs.insert(block, rest);
+        }
+    }
+
     /// Number of runs.
     pub(crate) fn count(&self) -> usize {
         self.runs.len()
@@ -101,5 +121,22 @@ mod tests {
         assert_eq!(map.run_at(5, 3), (None, 3));
         assert_eq!(map.truncate(0), [(100, 5)]);
         assert_eq!(map.count(), 0);
+    }
+
+    #[test]
+    fn a_hole_leaves_what_lies_around_it() {
+        let mut map = Extents::default();
+        map.insert(0, 100, 10);
+        map.insert(20, 300, 4);
+        assert_eq!(map.remove(4, 2), [(104, 2)], "in the middle of a run");
+        assert_eq!(
+            (map.run_at(0, 9), map.run_at(4, 9), map.run_at(6, 9)),
+            ((Some(100), 4), (None, 2), (Some(106), 4))
+        );
+        assert_eq!(map.remove(8, 14), [(108, 2), (300, 2)], "over a hole into the next run");
+        assert_eq!(map.run_at(22, 9), (Some(302), 2));
+        assert_eq!(map.remove(40, 5), []);
+        map.insert(4, 104, 2);
+        assert_eq!(map.count(), 2, "filled again, it is one run");
     }
 }

@@ -230,6 +230,11 @@ impl Files {
         }
     }
 
+    /// What no file has, bytes.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        self.capacity_sectors.saturating_sub(self.next_sector) * 512
+    }
+
     /// Is there room for a file without a file system to grow to `bytes`?
     pub(crate) fn has_room(&self, file: FileId, bytes: u64) -> bool {
         let more = bytes.saturating_sub(self.files[file.0].bytes).div_ceil(512);

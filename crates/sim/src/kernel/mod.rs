@@ -27,7 +27,7 @@ pub use files::{FileId, Layout, NoSpace, PAGE};
 pub use journal::JournalStats;
 pub use raw::RawIo;
 pub use version::Rules;
-pub use vfs::{Errno, Fd, OpenFlags, OpenSync};
+pub use vfs::{Errno, Fallocate, Fd, OpenFlags, OpenSync};
 
 use crate::engine::{Simulation, TaskId};
 use crate::group::GroupTree;
@@ -171,6 +171,16 @@ impl Kernel {
             }
         }
         end.wake
+    }
+
+    /// Bytes that files can still get; without a file system those of the device behind the last file.
+    pub fn free_bytes(&self) -> u64 {
+        self.ext.as_ref().map_or_else(|| self.files.free_bytes(), |ext| ext.blocks_free() * PAGE)
+    }
+
+    /// What is on the device.
+    pub fn filesystem(&self) -> Filesystem {
+        self.ext.as_ref().map_or(Filesystem::Raw, |ext| Filesystem::Ext(ext.mount))
     }
 
     /// Its version.

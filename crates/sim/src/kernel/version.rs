@@ -57,6 +57,8 @@ pub struct Rules {
     pub ext3_is_ext4: bool,
     /// ext4 fills holes by direct writes (2.6.33); before, as ext3 always, it falls back to buffered ones.
     pub ext4_direct_into_holes: bool,
+    /// ext4 can punch holes (3.0).
+    pub ext4_punches_holes: bool,
     /// ext4 writes a file that replaces another at once (2.6.30).
     pub ext4_flush_on_replace: bool,
     /// Largest journal mke2fs makes, blocks.
@@ -212,6 +214,7 @@ const V2_6_28: Rules = Rules {
     large_bios: [false, false],
     ext3_is_ext4: false,
     ext4_direct_into_holes: false,
+    ext4_punches_holes: false,
     ext4_flush_on_replace: false,
     journal_blocks_max: 32_768,
     journal_yields: false,
@@ -289,6 +292,7 @@ const V6_12: Rules = Rules {
     journal: JOURNAL_TODAY,
     large_bios: [true, true],
     ext3_is_ext4: true,
+    ext4_punches_holes: true,
     journal_blocks_max: 262_144,
     ..V2_6_39
 };

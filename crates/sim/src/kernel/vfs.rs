@@ -75,6 +75,17 @@ impl OpenFlags {
     }
 }
 
+/// What `fallocate` does with a stretch of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fallocate {
+    /// Blocks are set aside for it; the file grows if it reaches beyond its end.
+    Extend,
+    /// Blocks are set aside, and the size stays (`FALLOC_FL_KEEP_SIZE`).
+    KeepSize,
+    /// It becomes a hole (`FALLOC_FL_PUNCH_HOLE`).
+    Punch,
+}
+
 /// An open file; it belongs to the process that opened it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Fd(pub(crate) u32);

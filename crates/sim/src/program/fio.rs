@@ -3,12 +3,15 @@
 //! fio counts *submission latency* from the start of the call to the hand-over and *completion latency* from there until the
 //! I/O is collected; for synchronous engines the whole call is completion latency.
 
+mod calls;
+mod setup;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use fairlift_core::{IoPrio, Op};
-use fairlift_fio::offsets::{IoKind, Rng, Stream};
-use fairlift_fio::{Direction, EngineFamily, ExitWhat, Expansion, FileInfo, Job, OpenSync};
+use fairlift_fio::offsets::{Io, IoKind, Rng, Stream};
+use fairlift_fio::{Direction, EngineFamily, ExitWhat, Expansion, Job, OpenSync};
 
 use super::pace::{Pace, Turn};
 use fairlift_core::collections::Id;
@@ -16,7 +19,7 @@ use fairlift_core::collections::Id;
 use crate::anatomy::Call;
 use crate::engine::{Machine, OpDone, Signal, Simulation, Sys, TaskId};
 use crate::group::GroupTree;
-use crate::kernel::{Advice, DirectIo, Errno, FileId, Layout, NoSpace, ReadaheadState};
+use crate::kernel::{Advice, DirectIo, Errno, FileId, NoSpace, ReadaheadState};
 use crate::result::JobResult;
 
 /// How job files are put onto the simulated computer.
@@ -88,12 +91,12 @@ pub fn spawn(
     options: &Options,
 ) -> Result<Results, SetupError> {
     let results = Results::default();
-    let streams = streams(simulation, jobs, expansion, options)?;
-    let files = create_files(simulation, jobs, expansion, &streams, options)?;
+    let files = setup::files(simulation, jobs, expansion, options)?;
     let ended: Vec<Signal> = expansion.processes.iter().map(|_| Signal::new()).collect();
     let states: Rc<[Cell<State>]> = vec![Cell::new(State::Waiting); expansion.processes.len()].into();
     let now = simulation.with_machine(|m| m.now());
-    for (number, (process, stream)) in expansion.processes.iter().zip(streams).enumerate() {
+    for (number, (process, files)) in expansion.processes.iter().zip(files).enumerate() {
+        let setup::Files { stream, ids, names, filled } = files;
         let job = &jobs[process.job];
         let wait_for = earlier(jobs, expansion, number).map(|p| ended[p].clone()).collect();
         let mut task = Process {
@@ -101,8 +104,10 @@ pub fn spawn(
             pace: Pace::new(job, stream.seeds()),
             priorities: stream.seeds().command_priority(),
             stream,
-            files: process.files.iter().map(|f| files[*f]).collect(),
-            readahead: vec![ReadaheadState::new(advice(job)); process.files.len()],
+            readahead: vec![ReadaheadState::new(advice(job)); ids.len()],
+            files: ids,
+            names,
+            filled,
             result: JobResult {
                 name: job.name.clone(),
                 group_id: job.schedule.group_id,
@@ -201,62 +206,6 @@ fn advice(job: &Job) -> Advice {
     }
 }
 
-/// What each process is going to do.
-fn streams(
-    simulation: &Simulation,
-    jobs: &[Job],
-    expansion: &Expansion,
-    options: &Options,
-) -> Result<Vec<Stream>, SetupError> {
-    let capacity = simulation.with_machine(|m| m.block.device().limits().sectors * 512);
-    let existing = |path: &str| path.starts_with("/dev/").then_some(capacity);
-    (0..expansion.processes.len())
-        .map(|number| {
-            let job = &jobs[expansion.processes[number].job];
-            Stream::new(job, expansion, number, &existing, options.entropy).map_err(SetupError::Job)
-        })
-        .collect()
-}
-
-/// Make every file large enough for all who use it.
-fn create_files(
-    simulation: &Simulation,
-    jobs: &[Job],
-    expansion: &Expansion,
-    streams: &[Stream],
-    options: &Options,
-) -> Result<Vec<FileId>, SetupError> {
-    /// What a file's users need of it.
-    #[derive(Clone, Copy)]
-    struct Need {
-        bytes: u64,
-        laid_out: bool,
-        last_job: usize,
-    }
-    let mut needs =
-        vec![Need { bytes: 0, laid_out: !options.fresh_files, last_job: 0 }; expansion.files.len()];
-    for (process, stream) in expansion.processes.iter().zip(streams) {
-        let job = &jobs[process.job];
-        for (file, space) in process.files.iter().zip(stream.files()) {
-            let need = &mut needs[*file];
-            need.bytes = need.bytes.max(space.total_bytes);
-            need.laid_out |= job.access.reads || job.preparation.overwrite;
-            need.last_job = process.job;
-        }
-    }
-    let create = |(info, need): (&FileInfo, Need)| {
-        let layout = match (info.device, need.laid_out) {
-            (true, _) => Layout::Device,
-            (false, true) => Layout::Preallocated,
-            (false, false) => Layout::Fresh,
-        };
-        simulation
-            .with_machine(|m| m.kernel.create_file(&info.path, need.bytes, layout))
-            .map_err(|space| SetupError::NoSpace { job: jobs[need.last_job].name.clone(), space })
-    };
-    expansion.files.iter().zip(needs).map(create).collect()
-}
-
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     direction: Direction,
@@ -309,7 +258,12 @@ struct Process {
     stream: Stream,
     /// Which I/Os get a priority of their own.
     priorities: Rng,
+    /// Its files; none if it only knows their names.
     files: Vec<FileId>,
+    /// Their names, if it makes calls by name.
+    names: Vec<String>,
+    /// It uses a file that another job fills the device with: the file's end is the end of what there is to read.
+    filled: bool,
     readahead: Vec<ReadaheadState>,
     pace: Pace,
     result: JobResult,
@@ -338,10 +292,10 @@ impl Process {
         if self.state() == State::Waiting {
             self.states[self.number].set(State::Running);
         }
-        if self.depth() > 1 && self.job.submission.direct {
-            self.run_queued(sys).await;
-        } else {
-            self.run_one_by_one(sys).await;
+        match self.job.submission.family {
+            EngineFamily::Call(call) => self.run_calls(sys, call).await,
+            _ if self.depth() > 1 && self.job.submission.direct => self.run_queued(sys).await,
+            _ => self.run_one_by_one(sys).await,
         }
         if self.job.durability.end_fsync || self.job.durability.fsync_on_close {
             self.sync_all(sys).await;
@@ -383,17 +337,11 @@ impl Process {
 
     /// The next I/O, while time and amount allow one. Waits for its turn if there is a rate.
     async fn next_io(&mut self, sys: &Sys) -> Option<Step> {
-        if self.is_over(sys.now()) {
+        let io = self.next_in_turn(sys).await?;
+        let file = self.files[io.file];
+        if self.filled && sys.size_of(file) <= io.offset_bytes && io.kind == IoKind::Data(Direction::Read) {
             return None;
         }
-        // The clock chooses the direction of a mixed job; any other job may first have to sync, which no rate holds up.
-        let mixed = self.job.access.mixed();
-        let direction = if mixed { self.wait_for_turn(sys).await? } else { None };
-        let io = self.stream.next_in(direction)?;
-        if !mixed && matches!(io.kind, IoKind::Data(_)) {
-            self.wait_for_turn(sys).await?;
-        }
-        let file = self.files[io.file];
         Some(match io.kind {
             IoKind::Data(direction) => Step::Io(FileIo {
                 direction,
@@ -405,6 +353,21 @@ impl Process {
             IoKind::Sync => Step::Sync(file, false),
             IoKind::DataSync => Step::Sync(file, true),
         })
+    }
+
+    /// The next I/O of the stream, while time and amount allow one, when it is its turn.
+    async fn next_in_turn(&mut self, sys: &Sys) -> Option<Io> {
+        if self.is_over(sys.now()) {
+            return None;
+        }
+        // The clock chooses the direction of a mixed job; any other job may first have to sync, which no rate holds up.
+        let mixed = self.job.access.mixed();
+        let direction = if mixed { self.wait_for_turn(sys).await? } else { None };
+        let io = self.stream.next_in(direction)?;
+        if !mixed && matches!(io.kind, IoKind::Data(_)) {
+            self.wait_for_turn(sys).await?;
+        }
+        Some(io)
     }
 
     /// Wait until the rates allow an I/O; in which direction, if only one. `None`: the job is over before that.
@@ -473,7 +436,9 @@ impl Process {
             self.pace.issued(io.direction, io.bytes);
             let started = sys.now();
             sys.compute(sys.cpu_per_io_ns()).await;
-            self.transfer(sys, &io).await;
+            if self.transfer(sys, &io).await.is_none() {
+                return;
+            }
             self.record(
                 &InFlight {
                     direction: io.direction,
@@ -504,28 +469,26 @@ impl Process {
         self.job.durability.open_sync != OpenSync::None && io.direction == Direction::Write
     }
 
-    /// One synchronous I/O.
-    async fn transfer(&mut self, sys: &Sys, io: &FileIo) {
+    /// One synchronous I/O; `None`: it failed.
+    async fn transfer(&mut self, sys: &Sys, io: &FileIo) -> Option<()> {
         let through = self.job.submission.direct && self.syncs(io) && sys.writes_through(io.file);
         if self.syncs(io) {
             sys.begin_call(Call::SyncWrite);
         }
-        match (self.job.submission.direct, io.direction) {
+        let done = match (self.job.submission.direct, io.direction) {
             (false, Direction::Read) => {
                 let mut ra = self.readahead[io.slot];
                 sys.read_file(io.file, io.offset, io.bytes, &mut ra).await;
                 self.readahead[io.slot] = ra;
+                Ok(())
             }
-            (false, Direction::Write) => {
-                let written = sys.write_file(io.file, io.offset, io.bytes).await;
-                self.end_on_error(written);
-            }
+            (false, Direction::Write) => sys.write_file(io.file, io.offset, io.bytes).await,
             _ => {
                 let ioprio = self.command_priority(io.direction, io.bytes);
-                let done = sys.direct(io.direct(ioprio, through)).await;
-                self.end_on_error(done);
+                sys.direct(io.direct(ioprio, through)).await.map(|_| ())
             }
-        }
+        };
+        let done = self.end_on_error(done);
         if self.syncs(io) {
             // What a write that goes through still needs is up to the call that waits for it; asynchronous I/O has none.
             if !through || self.job.submission.family == EngineFamily::Sync {
@@ -533,6 +496,7 @@ impl Process {
             }
             sys.end_call();
         }
+        done
     }
 
     // ---- depth N ----------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 //! Creating, removing, renaming and cutting files: what goes into the transaction, and what errors there are.
 
 use super::harness::{SECOND, computer};
-use fairlift_sim::kernel::{Errno, OpenFlags};
+use fairlift_sim::kernel::{Errno, Fallocate, OpenFlags};
 
 const KIB: u64 = 1024;
 
@@ -112,6 +112,44 @@ fn a_full_file_system_says_so() {
     }
 }
 
+/// Blocks set aside: bitmap, group descriptor, inode.
+#[test]
+fn fallocate_takes_blocks() {
+    let blocks = metadata_blocks!("ext4", |sys| {
+        let file = sys.open("/dir/kept", OpenFlags::RDWR).await.unwrap();
+        sys.fallocate(file, Fallocate::KeepSize, 1 << 20, 1 << 20).await.unwrap();
+        sys.close(file).await.unwrap();
+    });
+    assert_eq!(blocks, 3);
+}
+
+/// Whole blocks become free and read as zeros without I/O; of blocks at the edges a part is overwritten.
+#[test]
+fn a_hole_gives_its_blocks_back() {
+    let ran = computer("6.12", "ext4", "").run(|sys, marks| async move {
+        let file = sys.open("/f", OpenFlags::RDWR.create()).await.unwrap();
+        sys.write(file, 64 * KIB).await.unwrap();
+        sys.fsync(file).await.unwrap();
+        let before = sys.statfs().await;
+        sys.fallocate(file, Fallocate::Punch, 6 * KIB, 20 * KIB).await.unwrap();
+        assert_eq!(sys.statfs().await - before, 16 * KIB, "8 to 24 KiB");
+        sys.fadvise_dontneed(file);
+        sys.fsync(file).await.unwrap();
+        sys.fadvise_dontneed(file);
+        marks.set("read", &sys);
+        assert_eq!(sys.pread(file, 8 * KIB, 16 * KIB).await, Ok(16 * KIB));
+        marks.set("hole", &sys);
+        assert_eq!(sys.pread(file, 0, 64 * KIB).await, Ok(64 * KIB));
+        marks.set("all", &sys);
+        sys.fallocate(file, Fallocate::Punch, 0, 1 << 30).await.unwrap();
+        assert_eq!(sys.statfs().await - before, 64 * KIB);
+        assert_eq!(sys.fallocate(file, Fallocate::Punch, 1 << 20, 4 * KIB).await, Ok(()), "beyond the end");
+    });
+    assert_eq!(ran.issued("read", "hole"), [""; 0]);
+    let kib: u32 = ran.between("hole", "all").iter().filter(|l| !l.write).map(|l| l.kib()).sum();
+    assert!(kib >= 48, "{kib}");
+}
+
 #[test]
 fn calls_fail_as_they_should() {
     for fs in ["raw", "ext3", "ext4"] {
@@ -126,7 +164,7 @@ fn calls_fail_as_they_should() {
             assert_eq!(sys.write(file, 5000).await, Ok(5000));
             assert_eq!(sys.write(file, 5000).await, Ok(5000), "the position moves");
             let fallocated = if fs == "ext3" { Err(Errno::NotSupported) } else { Ok(()) };
-            assert_eq!(sys.fallocate(file, 1 << 20).await, fallocated);
+            assert_eq!(sys.fallocate(file, Fallocate::Extend, 0, 1 << 20).await, fallocated);
             let reader = sys.open("/dir/f", OpenFlags::RDONLY).await.unwrap();
             assert_eq!(sys.read(reader, 8000).await, Ok(8000));
             if fs == "ext3" {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use fairlift_core::IoPrio;
 use fairlift_sim::engine::Sys;
-use fairlift_sim::kernel::{Errno, Leftovers, OpenFlags};
+use fairlift_sim::kernel::{Errno, Fallocate, Leftovers, OpenFlags};
 use proptest::prelude::*;
 
 use super::harness::{Computer, Line, SECOND, computer};
@@ -79,7 +79,10 @@ async fn calls_on_file(
         9 => {
             sys.pread(fd, offset, size).await?;
         }
-        10 => sys.fallocate(fd, offset + size).await?,
+        10 => {
+            let modes = [Fallocate::Extend, Fallocate::KeepSize, Fallocate::Punch];
+            sys.fallocate(fd, modes[random.below(3) as usize], offset, size).await?;
+        }
         _ => {
             sys.pwrite(fd, offset, size).await?;
         }

@@ -27,6 +27,7 @@ pub struct Lab {
     pub seed: u64,
     pub memory: Memory,
     pub fresh_files: bool,
+    pub filesystem: Filesystem,
 }
 
 pub fn jobs(text: &str) -> Vec<Job> {
@@ -45,6 +46,7 @@ pub fn lab(text: &str) -> Lab {
         seed: 1,
         memory: Memory::default(),
         fresh_files: false,
+        filesystem: Filesystem::Raw,
     }
 }
 
@@ -81,6 +83,10 @@ impl Lab {
         Lab { scheduler: SchedulerSpec::parse(scheduler, "2.6.31").unwrap(), ..self }
     }
 
+    pub fn mounted(self, filesystem: &str, mount: &str) -> Lab {
+        Lab { filesystem: Filesystem::parse(filesystem, mount).unwrap(), ..self }
+    }
+
     pub fn seed(self, seed: u64) -> Lab {
         Lab { seed, ..self }
     }
@@ -102,7 +108,7 @@ impl Lab {
             device: &self.device,
             rules: version::find(self.kernel).unwrap(),
             memory: self.memory,
-            filesystem: Filesystem::Raw,
+            filesystem: self.filesystem,
             jobs: &self.jobs,
             seed: self.seed,
             runtime_ns: None,
@@ -141,7 +147,7 @@ impl Lab {
         let mut config = rules.queue_config(device.limits(), expansion.processes.len() + 4);
         host.configure(&mut config, &rules, device.limits(), self.scheduler.is_direct()).unwrap();
         let elevator = self.scheduler.build(&config.elevator(), rules.profile);
-        let kernel = Kernel::new(rules, self.memory, Filesystem::Raw, device.limits().sectors);
+        let kernel = Kernel::new(rules, self.memory, self.filesystem, device.limits().sectors);
         let mut block = BlockLayer::new(config, elevator, Box::new(device));
         prepare(&mut block);
         let mut simulation = Simulation::new(block, kernel);

@@ -335,6 +335,18 @@ impl PageCache {
         self.compact();
     }
 
+    /// Forget these pages, dirty or not, but for those on their way.
+    pub(crate) fn forget(&mut self, file: FileId, pages: Range<u64>) {
+        for page in pages {
+            self.undirty(file, page);
+            if self.files[file.0].pages.get(page) == Page::Clean {
+                *self.files[file.0].pages.get_mut(page) = Page::Absent;
+                self.resident -= 1;
+            }
+        }
+        self.compact();
+    }
+
     // ---- becoming dirty -------------------------------------------------------------------------------------------------
 
     /// A task of `group` wrote `page`.

@@ -210,7 +210,7 @@ impl Kernel {
     }
 
     /// Set the time of change; did it differ?
-    fn stamp_inode(&mut self, file: FileId, now: u64) -> bool {
+    pub(super) fn stamp_inode(&mut self, file: FileId, now: u64) -> bool {
         let Some(ext) = &self.ext else { return false };
         let stamp = ext.stamp(now, &self.rules);
         let inode = self.files.get_mut(file).ext.as_mut();

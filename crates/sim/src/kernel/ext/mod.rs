@@ -10,6 +10,7 @@ mod file;
 mod layout;
 mod mount;
 mod namespace;
+mod space;
 mod sync;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ pub use mount::{DataMode, Filesystem, FsKind, Mount};
 
 /// Blocks that one step of delayed allocation may change.
 pub(crate) const ALLOCATION_CREDITS: u64 = 32;
+/// Blocks the end of a file may touch: bitmaps and descriptors of the groups it lies in.
+const TRUNCATE_CREDITS: u64 = 64;
 
 /// What the file system knows of a file beside its blocks.
 #[derive(Debug)]
@@ -96,6 +99,11 @@ impl Ext {
         let inode = self.inodes.take(group);
         let block = self.blocks.allocate(group * BLOCKS_PER_GROUP, 1).map_or(0, |(at, _)| at);
         Directory::new(inode, group, block)
+    }
+
+    /// Blocks that no file has.
+    pub(crate) fn blocks_free(&self) -> u64 {
+        self.blocks.free()
     }
 
     /// The directory that holds `path`; one that nobody made counts as the root.

@@ -1,5 +1,8 @@
 //! Which file system, and how it is mounted.
 
+use crate::kernel::version::Rules;
+use crate::kernel::vfs::Fallocate;
+
 /// The kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FsKind {
@@ -44,6 +47,17 @@ pub enum Filesystem {
 }
 
 impl Filesystem {
+    /// Can it do this `fallocate`, in kernel `rules`? ext3 of its own code has none, and punching holes came with Linux 3.0.
+    pub fn allocates(self, rules: &Rules, mode: Fallocate) -> bool {
+        match self {
+            Filesystem::Raw => false,
+            Filesystem::Ext(mount) => {
+                let extents = mount.kind == FsKind::Ext4 || rules.ext3_is_ext4;
+                extents && (mode != Fallocate::Punch || rules.ext4_punches_holes)
+            }
+        }
+    }
+
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {

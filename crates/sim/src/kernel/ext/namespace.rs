@@ -1,7 +1,7 @@
 //! Names: making, removing, renaming and cutting files. Each operation is one handle in the journal.
 
 use super::layout::SUPERBLOCK;
-use super::{Ext, FsKind};
+use super::{Ext, FsKind, TRUNCATE_CREDITS};
 use crate::engine::Sys;
 use crate::kernel::files::{FileId, PAGE};
 use crate::kernel::journal::Tid;
@@ -10,12 +10,10 @@ use crate::kernel::{Kernel, buffered::Which};
 
 /// Blocks a change of names may touch.
 const NAME_CREDITS: u64 = 32;
-/// Blocks the end of a file may touch: bitmaps and descriptors of the groups it lies in.
-const TRUNCATE_CREDITS: u64 = 64;
 
 impl Sys {
     /// Run `change` on the file system as one handle; it appends the blocks it changed.
-    async fn in_handle<R>(
+    pub(super) async fn in_handle<R>(
         &self,
         credits: u64,
         change: impl FnOnce(&mut Kernel, &mut Vec<u64>, Tid, u64) -> R,
@@ -182,33 +180,6 @@ impl Sys {
             kernel.set_tids(file, tid, true);
         })
         .await;
-    }
-
-    /// Set blocks aside for the whole file up to `bytes` (ext4 only).
-    pub(crate) async fn ext_fallocate(&self, file: FileId, bytes: u64) -> Result<(), Errno> {
-        {
-            let kernel = &self.machine.borrow().kernel;
-            let ext = kernel.ext.as_ref().ok_or(Errno::NotSupported)?;
-            if ext.mount.kind == FsKind::Ext3 && !kernel.rules.ext3_is_ext4 {
-                return Err(Errno::NotSupported);
-            }
-            if ext.blocks.free() < bytes.div_ceil(PAGE) {
-                return Err(Errno::NoSpace);
-            }
-        }
-        let task = self.task;
-        self.in_handle(TRUNCATE_CREDITS + bytes.div_ceil(PAGE) / 1024, |kernel, dirty, tid, _| {
-            let Kernel { ext, files, .. } = &mut *kernel;
-            let ext = ext.as_mut().ok_or(Errno::NotSupported)?;
-            ext.place_blocks(files, file, 0, bytes.div_ceil(PAGE), task, dirty).ok_or(Errno::NoSpace)?;
-            if bytes > kernel.files.get(file).bytes {
-                kernel.resize(file, bytes);
-            }
-            kernel.push_inode(file, dirty);
-            kernel.set_tids(file, tid, true);
-            Ok(())
-        })
-        .await
     }
 }
 
