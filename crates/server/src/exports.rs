@@ -9,7 +9,7 @@ use fairlift_core::GroupId;
 use crate::device::{Device, Share};
 
 /// An export as somebody wants it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
     /// Its name; "" is the one for clients that name none.
     pub name: String,

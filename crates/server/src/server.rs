@@ -14,6 +14,7 @@ use crate::front::FrontEnd;
 use crate::front::nbd::Nbd;
 use crate::log::{Level, log};
 use crate::net::{Address, Listener, Stream};
+use crate::tls::Tls;
 use crate::{control, metrics, net};
 
 /// How often the listening thread looks whether it is to end.
@@ -84,6 +85,10 @@ impl Server {
                 ConfigError { place: place.clone(), message }
             })?;
         }
+        let tls = config.tls.as_ref().map(|(options, place)| {
+            Tls::new(options).map_err(|message| ConfigError { place: place.clone(), message })
+        });
+        let tls = tls.transpose()?;
         let mut listeners = Vec::new();
         let clients = config.listen.iter().map(|address| (Purpose::Clients, address));
         let control = config.control.iter().map(|address| (Purpose::Control, address));
@@ -94,7 +99,7 @@ impl Server {
         Ok(Arc::new(Server {
             exports: Arc::new(exports),
             devices,
-            front: Box::new(Nbd { bounds: config.bounds }),
+            front: Box::new(Nbd { bounds: config.bounds, tls }),
             listeners,
             drain: AtomicBool::new(false),
             connections: AtomicUsize::new(0),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::path::PathBuf;
 
 use fairlift_sim::device::DeviceSpec;
 use fairlift_sim::group::GroupClass;
@@ -16,6 +17,7 @@ use crate::device::Share;
 use crate::exports::ExportOptions;
 use crate::front::nbd::Bounds;
 use crate::net::Address;
+use crate::tls::{Required, TlsOptions};
 
 /// Most threads of a file, and so requests at a time.
 const DEPTH_MAX: u32 = 256;
@@ -27,6 +29,7 @@ struct File {
     control: Option<Spanned<String>>,
     metrics: Option<Spanned<String>>,
     connection: Option<Spanned<ConnectionPart>>,
+    tls: Option<Spanned<TlsPart>>,
     #[serde(default)]
     device: Vec<Spanned<DevicePart>>,
     #[serde(default)]
@@ -38,6 +41,15 @@ struct File {
 struct ConnectionPart {
     requests: Option<usize>,
     bytes: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TlsPart {
+    certificate: PathBuf,
+    key: PathBuf,
+    clients: Option<PathBuf>,
+    required: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -132,6 +144,7 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Config, ConfigError> {
     if let Some(part) = &file.connection {
         config.bounds = bounds(part.get_ref()).map_err(|message| source.error(&part.span(), message))?;
     }
+    config.tls = file.tls.as_ref().map(|part| tls(&source, part)).transpose()?;
     let mut names = BTreeSet::new();
     for part in &file.device {
         if !names.insert(part.get_ref().name.clone()) {
@@ -169,6 +182,17 @@ fn bounds(part: &ConnectionPart) -> Result<Bounds, String> {
         return Err(format!("requests = {requests} is not from 1 to 65536"));
     }
     Ok(Bounds { requests, bytes: part.bytes.as_deref().map_or(Ok(default.bytes), size)? })
+}
+
+fn tls(source: &Source<'_>, part: &Spanned<TlsPart>) -> Result<(TlsOptions, String), ConfigError> {
+    let (place, part) = (source.place(&part.span()), part.get_ref());
+    let options = TlsOptions {
+        certificate: part.certificate.clone(),
+        key: part.key.clone(),
+        clients: part.clients.clone(),
+        required: source.read_some(part.required.as_ref(), Required::parse)?.unwrap_or_default(),
+    };
+    Ok((options, place))
 }
 
 fn device(source: &Source<'_>, part: &Spanned<DevicePart>) -> Result<DeviceConfig, ConfigError> {

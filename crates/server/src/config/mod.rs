@@ -17,6 +17,7 @@ use crate::back::ram::Ram;
 use crate::exports::ExportOptions;
 use crate::front::nbd::Bounds;
 use crate::net::Address;
+use crate::tls::TlsOptions;
 
 /// The elevator of a device for which none is named.
 pub const ELEVATOR: &str = "fl-deadline";
@@ -120,6 +121,8 @@ pub struct Config {
     pub metrics: Option<Address>,
     /// What a connection may have under way.
     pub bounds: Bounds,
+    /// Certificates, and where they are described, for errors; `None`: no TLS.
+    pub tls: Option<(TlsOptions, String)>,
     /// Devices.
     pub devices: Vec<DeviceConfig>,
     /// Exports.

@@ -3,7 +3,7 @@
 //! It waits for three things: bytes from the client, room to send, and answers from the device. Nothing blocks it but that; what
 //! it may have under way is bounded ([`Bounds`]), so a client that sends without reading stops being read.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -116,7 +116,7 @@ impl Connection {
             let mut progress = self.send().map_err(ended)?;
             self.leaving |=
                 drain.load(Ordering::Relaxed) || self.session.export.drain.load(Ordering::Relaxed);
-            if self.leaving && self.operations.len() == 0 && self.transmit.len() == 0 {
+            if self.leaving && self.operations.len() == 0 && !self.has_to_send() {
                 return Ok(());
             }
             if self.has_room() {
@@ -292,7 +292,18 @@ impl Connection {
     fn send(&mut self) -> io::Result<bool> {
         let (data, any) = self.transmit.send(&mut self.stream, &mut self.operations)?;
         self.bytes -= data;
+        if self.transmit.len() == 0 && self.stream.is_pending() {
+            match self.stream.flush() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                answer => answer?,
+            }
+        }
         Ok(any)
+    }
+
+    /// Waits something for the client to read?
+    fn has_to_send(&self) -> bool {
+        self.transmit.len() > 0 || self.stream.is_pending()
     }
 
     /// Sleep until something can be done.
@@ -301,7 +312,7 @@ impl Connection {
         if self.answers.ios().is_empty() {
             let mut wanted = PollFlags::empty();
             wanted.set(PollFlags::IN, self.has_room());
-            wanted.set(PollFlags::OUT, self.transmit.len() > 0);
+            wanted.set(PollFlags::OUT, self.has_to_send());
             let mut fds =
                 [PollFd::new(&self.stream, wanted), PollFd::new(&self.answers.event, PollFlags::IN)];
             let most = Timespec { tv_sec: 0, tv_nsec: LOOK_NS };
