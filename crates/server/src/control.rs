@@ -56,6 +56,10 @@ enum Command {
     Remove {
         export: String,
     },
+    Resize {
+        export: String,
+        size: String,
+    },
     Trace {
         device: String,
         file: Option<PathBuf>,
@@ -133,6 +137,7 @@ fn answer(line: &str, server: &Server) -> Result<Value, String> {
         Command::Remove { export } => {
             server.exports.remove(&export).ok_or_else(|| unknown_export(server, &export))?;
         }
+        Command::Resize { export, size: bytes } => find(server, &export)?.resize(size(&bytes)?)?,
         Command::Trace { device, file } => {
             let traced = find_device(server, &device)?.trace(file.as_deref());
             traced.map_err(|error| format!("cannot write the trace: {error}"))?;
@@ -209,7 +214,7 @@ fn show_export(export: &Export) -> Value {
     json!({
         "name": export.options.name,
         "device": export.device.name(),
-        "bytes": export.bytes,
+        "bytes": export.bytes(),
         "read_only": export.is_read_only(),
         "per_connection": export.options.per_connection,
         "weight": share.weight,

@@ -36,8 +36,7 @@ pub struct Export {
     pub device: Arc<Device>,
     /// The tenant's group.
     pub group: GroupId,
-    /// Bytes.
-    pub bytes: u64,
+    bytes: AtomicU64,
     share: Mutex<Share>,
     /// Connections of it are to end.
     pub drain: AtomicBool,
@@ -45,6 +44,20 @@ pub struct Export {
     pub connections: AtomicU32,
     /// Clients' requests answered, and those that failed.
     pub requests: [AtomicU64; 2],
+}
+
+/// Are so many bytes at `offset`, which is in the device, a part of it?
+fn fits(device: &Device, offset: u64, bytes: u64) -> Result<(), String> {
+    let (whole, block) = (device.back().bytes(), device.back().block_bytes());
+    let most = whole.saturating_sub(offset);
+    if bytes > most {
+        return Err(format!("it ends {} bytes behind the device, which has {whole} bytes", bytes - most));
+    }
+    if !(offset | bytes).is_multiple_of(block.into()) {
+        let text = format!("the device is served in blocks of {block} bytes");
+        return Err(format!("{text}, and its offset {offset} or size {bytes} is no multiple"));
+    }
+    Ok(())
 }
 
 impl Export {
@@ -61,25 +74,33 @@ impl Export {
         let most = most
             .ok_or_else(|| format!("its offset {} is behind the device's {whole} bytes", options.offset))?;
         let bytes = options.bytes.unwrap_or(most);
-        if bytes > most {
-            return Err(format!("it ends {} bytes behind the device, which has {whole} bytes", bytes - most));
-        }
-        let block = device.back().block_bytes();
-        if !(options.offset | bytes).is_multiple_of(block.into()) {
-            let text = format!("the device is served in blocks of {block} bytes");
-            return Err(format!("{text}, and its offset {} or size {bytes} is no multiple", options.offset));
-        }
+        fits(device, options.offset, bytes)?;
         let group = device.add_tenant(&options.share)?;
         Ok(Export {
             device: device.clone(),
             group,
-            bytes,
+            bytes: AtomicU64::new(bytes),
             share: Mutex::new(options.share),
             drain: AtomicBool::new(false),
             connections: AtomicU32::new(0),
             requests: [AtomicU64::new(0), AtomicU64::new(0)],
             options,
         })
+    }
+
+    /// Bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    /// Make it end elsewhere on its device. What its clients have sent before is served as it was.
+    ///
+    /// # Errors
+    /// A sentence; nothing changed.
+    pub fn resize(&self, bytes: u64) -> Result<(), String> {
+        fits(&self.device, self.options.offset, bytes)?;
+        self.bytes.store(bytes, Relaxed);
+        Ok(())
     }
 
     /// May it be written?

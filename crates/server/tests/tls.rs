@@ -4,6 +4,7 @@ mod support;
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use fairlift_server::client::{Client, ask, go_data, greet};
 use fairlift_server::config::Config;
@@ -15,7 +16,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use support::{Host, Random};
 
 /// An authority, and what it signed for a server on this machine, in the folder `dir`.
-fn certificates(dir: &Path) -> PathBuf {
+fn certificates(dir: &Path) -> CertifiedIssuer<'static, KeyPair> {
     let mut authority = CertificateParams::new(Vec::new()).expect("no names");
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority =
@@ -26,13 +27,93 @@ fn certificates(dir: &Path) -> PathBuf {
     std::fs::write(dir.join("ca.pem"), authority.pem()).expect("a file");
     std::fs::write(dir.join("server.pem"), server.pem()).expect("a file");
     std::fs::write(dir.join("key.pem"), key.serialize_pem()).expect("a file");
-    dir.join("ca.pem")
+    authority
+}
+
+/// What the authority in `dir` signed for a client, by the names that GnuTLS's users expect, in a folder of its own.
+fn client_folder(dir: &Path, authority: &CertifiedIssuer<'_, KeyPair>) -> PathBuf {
+    let folder = dir.join("client");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let key = KeyPair::generate().expect("a key");
+    let client = CertificateParams::new(vec!["client".to_owned()]).expect("a name");
+    let client = client.signed_by(&key, authority).expect("signed");
+    std::fs::write(folder.join("ca-cert.pem"), authority.pem()).expect("a file");
+    std::fs::write(folder.join("client-cert.pem"), client.pem()).expect("a file");
+    std::fs::write(folder.join("client-key.pem"), key.serialize_pem()).expect("a file");
+    folder
+}
+
+/// Does it end well? `None` if it is not installed.
+fn run(program: &str, words: &[&str]) -> Option<bool> {
+    match Command::new(program).args(words).output() {
+        Ok(output) => {
+            eprintln!("{program} {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+            Some(output.status.success())
+        }
+        Err(_) => {
+            eprintln!("not tested: {program} is not installed");
+            None
+        }
+    }
+}
+
+/// nbdinfo, nbdcopy and qemu-img with GnuTLS, where they are installed: both sides show certificates.
+#[test]
+fn clients_of_others_come_in_with_their_certificate_only() {
+    let dir = support::folder();
+    let authority = certificates(&dir);
+    let folder = client_folder(&dir, &authority).display().to_string();
+    let tls =
+        "[tls]\ncertificate='DIR/server.pem'\nkey='DIR/key.pem'\nclients='DIR/ca.pem'\nrequired='always'\n";
+    let export = "[[device]]\nname='m'\nram='8M'\n[[export]]\nname='it'\ndevice='m'\n";
+    let host = Host::start_in(dir.clone(), &(tls.to_owned() + export));
+    let (data, back) = (dir.join("data").display().to_string(), dir.join("back").display().to_string());
+    std::fs::write(&data, (0..8 << 20).map(|at: u32| (at >> 9) as u8).collect::<Vec<u8>>()).expect("a file");
+    let uri = |folder: &str| {
+        format!(
+            "nbds+unix:///it?socket={}&tls-certificates={folder}&tls-hostname=localhost",
+            dir.join("nbd").display()
+        )
+    };
+    let known = uri(&folder);
+    if run("nbdinfo", &[&known]) == Some(false) {
+        panic!("nbdinfo does not come in");
+    }
+    if let Some(well) = run("nbdcopy", &[&data, &known]) {
+        assert!(well && run("nbdcopy", &[&known, &back]) == Some(true), "nbdcopy");
+        assert!(
+            std::fs::read(&data).expect("a file") == std::fs::read(&back).expect("a file"),
+            "the copy differs"
+        );
+    }
+    let object = format!("tls-creds-x509,id=tls,dir={folder},endpoint=client");
+    let options = format!(
+        "driver=nbd,path={},export=it,tls-creds=tls,tls-hostname=localhost",
+        dir.join("nbd").display()
+    );
+    if let Some(well) = run("qemu-img", &["info", "--object", &object, "--image-opts", &options]) {
+        assert!(well, "qemu-img");
+    }
+    // Without one of its own, and without TLS.
+    let stranger = dir.join("stranger");
+    std::fs::create_dir_all(&stranger)
+        .and_then(|()| std::fs::copy(dir.join("ca.pem"), stranger.join("ca-cert.pem")))
+        .expect("a file");
+    assert_ne!(
+        run("nbdinfo", &[&uri(&stranger.display().to_string())]),
+        Some(true),
+        "nobody knows the client"
+    );
+    let plain = format!("nbd+unix:///it?socket={}", dir.join("nbd").display());
+    assert_ne!(run("nbdinfo", &[&plain]), Some(true), "TLS is required");
+    host.assert_idle();
 }
 
 /// A server with certificates.
 fn serve(required: &str) -> (Host, PathBuf) {
     let dir = support::folder();
-    let authority = certificates(&dir);
+    certificates(&dir);
+    let authority = dir.join("ca.pem");
     let tls = format!("[tls]\ncertificate='DIR/server.pem'\nkey='DIR/key.pem'\nrequired='{required}'\n");
     let export = "[[device]]\nname='m'\nram='64M'\n[[export]]\nname='it'\ndevice='m'\n";
     (Host::start_in(dir, &(tls + export)), authority)
@@ -131,7 +212,8 @@ fn what_is_no_tls_ends_that_connection_only() {
 
 fn begin_with_another_authority(host: &Host) -> String {
     let dir = support::folder();
-    let other = certificates(&dir);
+    certificates(&dir);
+    let other = dir.join("ca.pem");
     let mut stream = host.address().connect().expect("it listens");
     greet(&mut stream).expect("a greeting");
     ask(&mut stream, option::STARTTLS, &[]).expect("an answer");

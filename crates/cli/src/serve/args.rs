@@ -107,6 +107,7 @@ Examples:
   fairlift ctl unix:/run/fairlift.ctl set vm1 --weight 300 --max 'rbps=50M wiops=500'
   fairlift ctl unix:/run/fairlift.ctl elevator disk fl-cfq:slice_idle=0
   fairlift ctl unix:/run/fairlift.ctl add disk vm3 --offset 20G --size 10G --weight 200
+  fairlift ctl unix:/run/fairlift.ctl resize vm3 15G
   fairlift ctl unix:/run/fairlift.ctl remove vm3
   fairlift ctl unix:/run/fairlift.ctl trace disk /tmp/disk.blktrace.0    then: fairlift inspect /tmp/disk.blktrace.0")]
 pub struct CtlArguments {
@@ -166,6 +167,14 @@ pub enum CtlAction {
     Remove {
         /// The export
         export: String,
+    },
+    /// Make an export end elsewhere on its device
+    Resize {
+        /// The export
+        export: String,
+        /// Its new size
+        #[arg(value_name = "SIZE")]
+        size: String,
     },
     /// Write what a device is asked for and does to a file, in blktrace's format
     Trace {

@@ -50,6 +50,7 @@ fn question(action: &CtlAction) -> Value {
             shared(add, share)
         }
         CtlAction::Remove { export } => json!({ "do": "remove", "export": export }),
+        CtlAction::Resize { export, size } => json!({ "do": "resize", "export": export, "size": size }),
         CtlAction::Trace { device, file, .. } => {
             // The server may run in another folder.
             let file = file.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));

@@ -83,14 +83,19 @@ impl Drop for Host {
     }
 }
 
+/// A device on `back` under this elevator.
+pub fn device(back: Box<dyn BackEnd>, scheduler: &str) -> Arc<Device> {
+    let options = DeviceOptions { elevator: elevator(scheduler).expect("there is one") };
+    Device::new("device", back, &options).expect("a device")
+}
+
 /// The export "it", which is all of `back` under this elevator, and its device. Nobody listens: [`connect`].
 pub fn exports_on(
     back: Box<dyn BackEnd>,
     scheduler: &str,
     per_connection: bool,
 ) -> (Arc<Device>, Arc<Exports>) {
-    let options = DeviceOptions { elevator: elevator(scheduler).expect("there is one") };
-    let device = Device::new("device", back, &options).expect("a device");
+    let device = device(back, scheduler);
     let options = ExportOptions { name: "it".to_owned(), per_connection, ..ExportOptions::default() };
     let exports = Arc::new(Exports::default());
     exports.add(Export::new(&device, options).expect("an export")).expect("the first");

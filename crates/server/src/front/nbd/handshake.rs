@@ -212,7 +212,7 @@ fn export_name(
 ) -> Result<Next, String> {
     let name = String::from_utf8_lossy(name);
     let export = exports.find(&name).ok_or_else(|| format!("there is no export '{name}'"))?;
-    let mut out = export.bytes.to_be_bytes().to_vec();
+    let mut out = export.bytes().to_be_bytes().to_vec();
     out.extend(abilities(&export, agreed.structured).to_be_bytes());
     if !agreed.no_zeroes {
         out.extend([0; 124]);
@@ -284,7 +284,7 @@ fn go(
         answer(stream, option, reply::INFO, &bytes)
     };
     let size =
-        export.bytes.to_be_bytes().into_iter().chain(abilities(&export, agreed.structured).to_be_bytes());
+        export.bytes().to_be_bytes().into_iter().chain(abilities(&export, agreed.structured).to_be_bytes());
     tell(info::EXPORT, &size.collect::<Vec<u8>>())?;
     let least = export.device.back().block_bytes();
     let sizes: Vec<u8> =
