@@ -28,12 +28,15 @@ const BYTES: u64 = 1 << 30;
 /// How long the shares are taken.
 const WINDOW: Duration = Duration::from_secs(2);
 
+/// Whose requests the back end waits for.
+type Guarded = Option<(Arc<Device>, Vec<GroupId>)>;
+
 /// Memory that takes its time: one job after the other, in a thread of its own.
 struct Slow {
     ram: Arc<Ram>,
     line: Mutex<Sender<Job>>,
     rest: Mutex<Option<Receiver<Job>>>,
-    device: Arc<Mutex<Option<(Arc<Device>, Vec<GroupId>)>>>,
+    device: Arc<Mutex<Guarded>>,
 }
 
 impl Slow {
@@ -97,7 +100,7 @@ struct Pair {
     device: Arc<Device>,
     exports: Arc<Exports>,
     groups: Vec<GroupId>,
-    guarded: Arc<Mutex<Option<(Arc<Device>, Vec<GroupId>)>>>,
+    guarded: Arc<Mutex<Guarded>>,
     stop: Arc<AtomicBool>,
     threads: Vec<thread::JoinHandle<u64>>,
 }
