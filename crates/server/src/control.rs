@@ -11,7 +11,7 @@ use fairlift_sim::group::limits::Max;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::config::{elevator, size};
+use crate::config::{duration, elevator, size};
 use crate::device::{Device, Share};
 use crate::exports::{Export, ExportOptions};
 use crate::log::{Level, log};
@@ -52,6 +52,7 @@ enum Command {
         weight: Option<u32>,
         class: Option<GroupClass>,
         max: Option<String>,
+        goal: Option<String>,
     },
     Remove {
         export: String,
@@ -119,6 +120,7 @@ fn answer(line: &str, server: &Server) -> Result<Value, String> {
             weight,
             class,
             max,
+            goal,
         } => {
             let device = find_device(server, &device)?;
             let options = ExportOptions {
@@ -131,6 +133,7 @@ fn answer(line: &str, server: &Server) -> Result<Value, String> {
                 read_only,
                 per_connection,
                 share: share(Share::default(), weight, class, max.as_deref())?,
+                goal_ns: goal.as_deref().map(duration).transpose()?,
             };
             server.exports.add(Export::new(&device, options)?)?;
         }
@@ -234,5 +237,8 @@ fn show_export(export: &Export) -> Value {
         "device_time_ns": tenant.stats.time_ns,
         "wait_ns": total.wait_ns,
         "service_ns": total.service_ns,
+        "goal_ns": export.options.goal_ns,
+        "latency": export.latency.summary(),
+        "latencies": export.latency.counts(),
     })
 }

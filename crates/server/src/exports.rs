@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fairlift_core::GroupId;
+use fairlift_core::{GroupId, IoPrio};
 
-use crate::device::{Device, Share};
+use crate::device::{Device, Mailbox, Port, PortOptions, Share};
+use crate::histogram::Histogram;
 
 /// An export as somebody wants it.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,8 @@ pub struct ExportOptions {
     pub per_connection: bool,
     /// What it is entitled to.
     pub share: Share,
+    /// 99 % of its bios should take no longer, nanoseconds. It is watched, and changes no order.
+    pub goal_ns: Option<u64>,
 }
 
 /// A part of a device under a name, and a tenant of it.
@@ -42,6 +45,8 @@ pub struct Export {
     pub drain: AtomicBool,
     /// Connections that are open.
     pub connections: AtomicU32,
+    /// Of its bios, from submission to answer.
+    pub latency: Arc<Histogram>,
     /// Clients' requests answered, and those that failed.
     pub requests: [AtomicU64; 2],
 }
@@ -83,6 +88,7 @@ impl Export {
             share: Mutex::new(options.share),
             drain: AtomicBool::new(false),
             connections: AtomicU32::new(0),
+            latency: Arc::default(),
             requests: [AtomicU64::new(0), AtomicU64::new(0)],
             options,
         })
@@ -106,6 +112,18 @@ impl Export {
     /// May it be written?
     pub fn is_read_only(&self) -> bool {
         self.options.read_only || self.device.back().is_read_only()
+    }
+
+    /// A way in for one of its clients.
+    pub fn open(&self, mailbox: Arc<dyn Mailbox>) -> Port {
+        let options = PortOptions {
+            export: &self.options.name,
+            group: self.group,
+            own: self.options.per_connection,
+            ioprio: IoPrio::DEFAULT,
+            latency: self.latency.clone(),
+        };
+        self.device.open(options, mailbox)
     }
 
     /// What it is entitled to now.

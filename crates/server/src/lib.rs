@@ -39,6 +39,7 @@ pub mod control;
 pub mod device;
 pub mod exports;
 pub mod front;
+pub mod histogram;
 pub mod io;
 pub mod log;
 pub mod metrics;

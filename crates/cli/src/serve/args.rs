@@ -160,6 +160,9 @@ pub enum CtlAction {
         /// Each connection is a tenant by itself
         #[arg(long)]
         per_connection: bool,
+        /// What 99 % of its I/O should take at most: 500us, 10ms; shown, no more
+        #[arg(long, value_name = "TIME")]
+        goal: Option<String>,
         #[command(flatten)]
         share: ShareArguments,
     },

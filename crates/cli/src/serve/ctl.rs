@@ -42,10 +42,21 @@ fn question(action: &CtlAction) -> Value {
         CtlAction::Elevator { device, elevator } => {
             json!({ "do": "elevator", "device": device, "elevator": elevator })
         }
-        CtlAction::Add { device, name, description, offset, size, read_only, per_connection, share } => {
+        CtlAction::Add {
+            device,
+            name,
+            description,
+            offset,
+            size,
+            read_only,
+            per_connection,
+            goal,
+            share,
+        } => {
             let add = json!({
                 "do": "add", "device": device, "name": name, "description": description, "offset": offset,
                 "size": size, "read_only": read_only, "per_connection": per_connection,
+                "goal": goal,
             });
             shared(add, share)
         }

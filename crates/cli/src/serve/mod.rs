@@ -80,6 +80,7 @@ fn from_options(arguments: &ServeArguments) -> Result<Config, Failure> {
         read_only: arguments.read_only,
         per_connection: arguments.per_connection,
         share: Share::default(),
+        goal_ns: None,
     };
     let optional =
         |option: &str, text: &Option<String>| text.as_deref().map(|text| address(option, text)).transpose();

@@ -11,7 +11,9 @@ use fairlift_sim::scheduler::nearest;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{BackConfig, Config, ConfigError, DeviceConfig, ELEVATOR, ExportConfig, elevator, size};
+use super::{
+    BackConfig, Config, ConfigError, DeviceConfig, ELEVATOR, ExportConfig, duration, elevator, size,
+};
 use crate::back::file::{DEPTH, Engine, Options};
 use crate::device::Share;
 use crate::exports::ExportOptions;
@@ -90,6 +92,7 @@ struct ExportPart {
     #[serde(default)]
     class: GroupClass,
     max: Option<Spanned<String>>,
+    goal: Option<Spanned<String>>,
 }
 
 /// The text, for the lines of errors.
@@ -269,6 +272,7 @@ fn export(
         read_only: part.read_only,
         per_connection: part.per_connection,
         share,
+        goal_ns: source.read_some(part.goal.as_ref(), duration)?,
     };
     if options.name.len() > 4096 {
         return Err(source.error(&part.name.span(), "a name has at most 4096 bytes"));

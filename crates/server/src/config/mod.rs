@@ -174,5 +174,18 @@ pub fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("'{text}' is no size (allowed: up to 1024T, such as 20G or 500M)"))
 }
 
+/// A time in nanoseconds: digits with us, ms or s.
+///
+/// # Errors
+/// What is allowed.
+pub fn duration(text: &str) -> Result<u64, String> {
+    let units = [("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+    let found =
+        units.iter().find_map(|(unit, ns)| Some((text.strip_suffix(unit)?.parse::<u64>().ok()?, *ns)));
+    let ns = found.and_then(|(number, ns)| number.checked_mul(ns));
+    ns.filter(|ns| (1..=3_600_000_000_000).contains(ns))
+        .ok_or_else(|| format!("'{text}' is no time (allowed: up to 3600s, such as 500us, 10ms or 2s)"))
+}
+
 /// Largest size: sectors of it are counted in the core without a thought of overflow.
 const SIZE_MAX: u64 = 1 << 50;

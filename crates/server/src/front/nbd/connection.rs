@@ -8,7 +8,6 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fairlift_core::IoPrio;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::operations::Operations;
@@ -86,9 +85,7 @@ impl Connection {
             .map_err(|error| format!("no file descriptor: {error}"))?;
         let answers = Arc::new(Answers { ios: Mutex::default(), asleep: AtomicBool::new(false), event });
         let export = &session.export;
-        let own = export.options.per_connection;
-        let port =
-            export.device.open(&export.options.name, export.group, own, IoPrio::DEFAULT, answers.clone());
+        let port = export.open(answers.clone());
         Ok(Connection {
             receive: Receive::new(),
             transmit: Transmit::new(session.structured),
