@@ -133,6 +133,7 @@ fn answer(line: &str, server: &Server) -> Result<Value, String> {
                 read_only,
                 per_connection,
                 share: share(Share::default(), weight, class, max.as_deref())?,
+                vhost: None,
                 goal_ns: goal.as_deref().map(duration).transpose()?,
             };
             server.exports.add(Export::new(&device, options)?)?;

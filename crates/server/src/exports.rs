@@ -1,6 +1,7 @@
 //! Exports: what clients may ask for by name.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,6 +29,17 @@ pub struct ExportOptions {
     pub share: Share,
     /// 99 % of its bios should take no longer, nanoseconds. It is watched, and changes no order.
     pub goal_ns: Option<u64>,
+    /// Where a virtual machine may connect to it as to its disk (vhost-user-blk).
+    pub vhost: Option<VhostOptions>,
+}
+
+/// A virtual machine's way to an export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VhostOptions {
+    /// A unix socket.
+    pub path: PathBuf,
+    /// Queues of the disk, and threads for them.
+    pub queues: u16,
 }
 
 /// A part of a device under a name, and a tenant of it.

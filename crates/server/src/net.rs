@@ -125,6 +125,17 @@ impl Listener {
         }
     }
 
+    /// Another handle of a unix socket.
+    ///
+    /// # Errors
+    /// The system's, or that it is none.
+    pub fn try_clone_unix(&self) -> io::Result<UnixListener> {
+        match self {
+            Listener::Unix(socket, _) => socket.try_clone(),
+            Listener::Tcp(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
     /// The next client, if one waits.
     ///
     /// # Errors

@@ -16,8 +16,9 @@ use super::{
 };
 use crate::back::file::{DEPTH, Engine, Options};
 use crate::device::Share;
-use crate::exports::ExportOptions;
+use crate::exports::{ExportOptions, VhostOptions};
 use crate::front::nbd::Bounds;
+use crate::front::vhost::QUEUES_MAX;
 use crate::net::Address;
 use crate::tls::{Required, TlsOptions};
 
@@ -27,7 +28,7 @@ const DEPTH_MAX: u32 = 256;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    listen: Spanned<Vec<Spanned<String>>>,
+    listen: Option<Spanned<Vec<Spanned<String>>>>,
     control: Option<Spanned<String>>,
     metrics: Option<Spanned<String>>,
     connection: Option<Spanned<ConnectionPart>>,
@@ -93,6 +94,8 @@ struct ExportPart {
     class: GroupClass,
     max: Option<Spanned<String>>,
     goal: Option<Spanned<String>>,
+    vhost_user: Option<PathBuf>,
+    queues: Option<Spanned<u16>>,
 }
 
 /// The text, for the lines of errors.
@@ -136,11 +139,13 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Config, ConfigError> {
         source.error(&span, with_nearest(error.message()))
     })?;
     let mut config = Config::default();
-    for address in file.listen.get_ref() {
+    for address in file.listen.iter().flat_map(Spanned::get_ref) {
         config.listen.push(source.read(address, Address::parse)?);
     }
-    if config.listen.is_empty() {
-        return Err(source.error(&file.listen.span(), "listen names no address (unix:PATH, tcp:HOST:PORT)"));
+    let for_machines = file.export.iter().any(|part| part.get_ref().vhost_user.is_some());
+    if config.listen.is_empty() && !for_machines {
+        let span = file.listen.as_ref().map_or(0..0, Spanned::span);
+        return Err(source.error(&span, "listen names no address (unix:PATH, tcp:HOST:PORT)"));
     }
     config.control = source.read_some(file.control.as_ref(), Address::parse)?;
     config.metrics = source.read_some(file.metrics.as_ref(), Address::parse)?;
@@ -245,6 +250,19 @@ fn device(source: &Source<'_>, part: &Spanned<DevicePart>) -> Result<DeviceConfi
     Ok(DeviceConfig { name: part.name.clone(), back, elevator, place: source.place(&whole) })
 }
 
+/// How virtual machines reach an export.
+fn vhost(source: &Source<'_>, part: &ExportPart) -> Result<Option<VhostOptions>, ConfigError> {
+    let queues = part.queues.as_ref().map_or(1, |queues| *queues.get_ref());
+    let wrong = match &part.vhost_user {
+        None if part.queues.is_some() => "queues goes with vhost_user only".to_owned(),
+        _ if !(1..=QUEUES_MAX).contains(&queues) => {
+            format!("queues = {queues} is not from 1 to {QUEUES_MAX}")
+        }
+        path => return Ok(path.clone().map(|path| VhostOptions { path, queues })),
+    };
+    Err(source.error(&part.queues.as_ref().map_or(0..0, Spanned::span), wrong))
+}
+
 fn export(
     source: &Source<'_>,
     part: &Spanned<ExportPart>,
@@ -272,6 +290,7 @@ fn export(
         read_only: part.read_only,
         per_connection: part.per_connection,
         share,
+        vhost: vhost(source, part)?,
         goal_ns: source.read_some(part.goal.as_ref(), duration)?,
     };
     if options.name.len() > 4096 {

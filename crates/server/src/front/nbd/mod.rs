@@ -5,7 +5,6 @@
 
 mod connection;
 mod handshake;
-mod operations;
 mod receive;
 mod requests;
 mod transmit;
