@@ -48,6 +48,11 @@ struct Queue {
 impl Machine {
     /// Connect to DIR/disk and start `queues` queues.
     fn start(host: &Host, queues: usize) -> Machine {
+        Machine::start_without(host, queues, 0)
+    }
+
+    /// The same with a driver that does not know these features.
+    fn start_without(host: &Host, queues: usize, unknown: u64) -> Machine {
         let path = host.dir.join("memory");
         let file =
             File::options().read(true).write(true).create(true).truncate(true).open(path).expect("a file");
@@ -61,7 +66,7 @@ impl Machine {
         let protocol = VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits();
         assert_ne!(features & protocol, 0);
         // Without the index of events: every kick and call is one.
-        frontend.set_features(features & !(1 << 29)).expect("features");
+        frontend.set_features(features & !(1 << 29 | unknown)).expect("features");
         let protocol = frontend.get_protocol_features().expect("protocol features");
         frontend
             .set_protocol_features(
@@ -258,6 +263,31 @@ fn a_disk_that_may_not_be_written_says_so() {
     assert_ne!(machine.frontend.get_features().expect("features") & 1 << 5, 0);
     assert_eq!(machine.call(WRITE, 0, &[1; 512]).0, 1);
     assert_eq!(machine.call(READ, 0, &[1; 512]), (0, vec![0; 512]));
+}
+
+#[test]
+fn a_driver_that_knows_no_flush_has_its_writes_on_stable_storage() {
+    let dir = support::folder();
+    std::fs::File::create(dir.join("disk.img")).and_then(|file| file.set_len(1 << 20)).expect("a file");
+    let host = Host::start_in(
+        dir,
+        "[[device]]\nname='f'\nfile='DIR/disk.img'\n[[export]]\nname='vm'\ndevice='f'\nvhost_user='DIR/disk'\n",
+    );
+    for (unknown, durable) in [(0, false), (1 << 9, true)] {
+        let trace = host.dir.join("disk.blktrace.0");
+        let device = &host.server.devices()[0];
+        device.trace(Some(&trace)).expect("a trace");
+        let mut machine = Machine::start_without(&host, 1, unknown);
+        assert_eq!(machine.call(WRITE, 0, &[7; 4096]).0, 0);
+        device.trace(None).expect("its end");
+        let options = fairlift_trace::Options::default();
+        let mut reader = fairlift_trace::TraceReader::open(&trace, &options).expect("a trace");
+        let mut fua = false;
+        while let Some(event) = reader.next() {
+            fua |= event.expect("an event").flags.has(fairlift_trace::Flags::FUA);
+        }
+        assert_eq!(fua, durable, "without the features {unknown:#x}");
+    }
 }
 
 #[test]

@@ -145,6 +145,13 @@ impl VhostUserBackend for Disk {
             | writes
     }
 
+    /// Who does not know of the write cache must not notice it (5.2.5).
+    fn acked_features(&self, features: u64) {
+        for at in 0..self.queues.len() {
+            self.queue(at).writes_through = features & feature::FLUSH == 0;
+        }
+    }
+
     fn protocol_features(&self) -> VhostUserProtocolFeatures {
         VhostUserProtocolFeatures::MQ
             | VhostUserProtocolFeatures::CONFIG

@@ -25,6 +25,8 @@ pub(super) struct Queue {
     ios: Ios,
     /// Bytes of data under way.
     bytes: u64,
+    /// Is each write on stable storage before it is answered?
+    pub(super) writes_through: bool,
 }
 
 impl Queue {
@@ -39,6 +41,7 @@ impl Queue {
             operations: Operations::new(device.limits().max_sectors, device.back().block_bytes()),
             ios: Vec::new(),
             bytes: 0,
+            writes_through: false,
         })
     }
 
@@ -132,7 +135,7 @@ impl Queue {
         let range = start..start + u64::from(bytes);
         let data = if matches!(action, Action::Read | Action::Write) { bytes } else { 0 };
         let request = Request { chain: chain.clone(), bytes: data };
-        let operation = self.operations.begin(request, action, false, range, &mut parts);
+        let operation = self.operations.begin(request, action, self.writes_through, range, &mut parts);
         self.bytes += u64::from(data);
         if action == Action::Write {
             request::fetch(&chain, &mut parts)?;
