@@ -283,7 +283,7 @@ fn a_driver_that_knows_no_flush_has_its_writes_on_stable_storage() {
         let options = fairlift_trace::Options::default();
         let mut reader = fairlift_trace::TraceReader::open(&trace, &options).expect("a trace");
         let mut fua = false;
-        while let Some(event) = reader.next() {
+        for event in reader {
             fua |= event.expect("an event").flags.has(fairlift_trace::Flags::FUA);
         }
         assert_eq!(fua, durable, "without the features {unknown:#x}");

@@ -167,15 +167,18 @@ fn draw_table(frame: &mut Frame<'_>, view: &View<'_>, area: Rect) {
     frame.render_widget(table, area);
 }
 
-/// The screen as text, without colours: as wide as its columns, as high as its rows.
+/// Lines beside the rows: the title, an empty one, the header, the keys.
+const LINES_BESIDE: u16 = 4;
+
+/// The screen as text, without colours and keys: as wide as its columns, as high as its rows.
 pub fn text(view: &View<'_>) -> String {
     let width = WIDTHS.iter().sum::<u16>() + WIDTHS.len() as u16 - 1;
-    let height = u16::try_from(view.rows.len()).unwrap_or(u16::MAX - 3).min(u16::MAX / width - 8) + 3;
+    let rows = u16::try_from(view.rows.len()).unwrap_or(u16::MAX);
+    let height = rows.saturating_add(LINES_BESIDE);
     let backend = ratatui::backend::TestBackend::new(width, height);
     let Ok(mut terminal) = ratatui::Terminal::new(backend);
     let Ok(_) = terminal.draw(|frame| draw(frame, view));
     let buffer = terminal.backend().buffer();
     let line = |y: u16| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
-    // Without the line about keys.
-    (0..height).map(|y| line(y).trim_end().to_owned() + "\n").collect()
+    (0..height - 1).map(|y| line(y).trim_end().to_owned() + "\n").collect()
 }

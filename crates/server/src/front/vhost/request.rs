@@ -104,7 +104,7 @@ pub(super) fn parse(chain: &Chain, most: usize) -> Result<Kind, Option<Status>> 
             let bytes = sectors.checked_mul(512).ok_or(wrong)?;
             Ok(Kind::Do { action, offset: u64_at(&range, 0).checked_mul(512).ok_or(wrong)?, bytes })
         }
-        0..=13 => Err(wrong),
+        8 | 11 | 13 => Err(wrong),
         _ => Err(Some(Status::Unsupported)),
     }
 }
