@@ -281,7 +281,7 @@ fn a_driver_that_knows_no_flush_has_its_writes_on_stable_storage() {
         assert_eq!(machine.call(WRITE, 0, &[7; 4096]).0, 0);
         device.trace(None).expect("its end");
         let options = fairlift_trace::Options::default();
-        let mut reader = fairlift_trace::TraceReader::open(&trace, &options).expect("a trace");
+        let reader = fairlift_trace::TraceReader::open(&trace, &options).expect("a trace");
         let mut fua = false;
         for event in reader {
             fua |= event.expect("an event").flags.has(fairlift_trace::Flags::FUA);
