@@ -4,6 +4,7 @@ mod support;
 
 use std::fs::File;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use support::{Host, Random, eventually};
@@ -53,7 +54,9 @@ impl Machine {
 
     /// The same with a driver that does not know these features.
     fn start_without(host: &Host, queues: usize, unknown: u64) -> Machine {
-        let path = host.dir.join("memory");
+        // A file of its own: one that is made anew below a server that still maps it kills that server.
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let path = host.dir.join(format!("memory-{}", COUNT.fetch_add(1, Relaxed)));
         let file =
             File::options().read(true).write(true).create(true).truncate(true).open(path).expect("a file");
         file.set_len(MEMORY as u64).expect("its size");
