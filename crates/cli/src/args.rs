@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::serve::args::{CtlArguments, ServeArguments};
+use crate::top::args::TopArguments;
 use crate::trace::args::{
     CaptureArguments, ConvertArguments, DiffArguments, InspectArguments, ReplayArguments,
 };
@@ -115,6 +116,8 @@ Examples:
     Serve(Box<ServeArguments>),
     /// Query a running server, or change weights, limits, elevators and exports
     Ctl(CtlArguments),
+    /// Show live who gets what of a server's devices, or of the kernel module's disks
+    Top(TopArguments),
 }
 
 /// A thing to show.

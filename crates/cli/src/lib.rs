@@ -41,6 +41,7 @@ mod shell;
 mod style;
 mod sweep;
 mod table;
+mod top;
 mod trace;
 mod validate;
 mod view;
@@ -97,6 +98,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Validate(arguments) => validate::validate(&arguments)?,
         Command::Serve(arguments) => return serve::serve(&arguments),
         Command::Ctl(arguments) => serve::ctl(&arguments)?,
+        Command::Top(arguments) => top::top(&arguments)?,
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments)?,
         Command::Schedulers(arguments) => output::print(&catalog::schedulers(arguments.name.as_deref())?)?,
         Command::Kernels(arguments) => output::print(&catalog::kernels(arguments.name.as_deref())?)?,

@@ -23,6 +23,15 @@ pub fn bytes(value: u64) -> String {
     }
 }
 
+/// The same without a unit's name, as limits are written: `50M`, `500`.
+pub fn bytes_short(value: u64) -> String {
+    let units = [(30, "G"), (20, "M"), (10, "k")];
+    match units.iter().find(|(bits, _)| value > 0 && value.trailing_zeros() >= *bits) {
+        Some((bits, unit)) => format!("{}{unit}", value >> bits),
+        None => value.to_string(),
+    }
+}
+
 /// A time in seconds: `30 s`, `1.25 s`.
 pub fn seconds(ns: u64) -> String {
     let text = format!("{:.3}", ns as f64 / 1e9);

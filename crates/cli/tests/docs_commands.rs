@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use common::Folder;
 
 /// Not run, with the reason.
-const NOT_RUN: [(&str, &str); 9] = [
+const NOT_RUN: [(&str, &str); 10] = [
     ("calibrate", "measures a disk with fio for minutes"),
     ("capture", "needs root and a tracing kernel"),
     ("convert", "named with placeholders only"),
@@ -16,15 +16,13 @@ const NOT_RUN: [(&str, &str); 9] = [
     ("host", "prints the machine's own disks; tests/host.rs"),
     ("reproduce", "runs all published experiments; `make test` does"),
     ("serve", "runs until it is ended; tests/serve.rs"),
+    ("top", "asks a server that runs; tests/serve.rs"),
     ("validate", "measured traces; tests/validate.rs"),
     ("which", "runs for minutes; `make test` does"),
 ];
 
 /// What looks like a command and is none.
-const NO_COMMANDS: [(&str, &str); 2] = [
-    ("version", "a key of the JSON, docs/cli.md"),
-    ("top", "in the list of what is not there, docs/serve.md"),
-];
+const NO_COMMANDS: [(&str, &str); 1] = [("version", "a key of the JSON, docs/cli.md")];
 /// Experiments run for seconds to minutes; `fairlift reproduce` runs them, in `make test`.
 const EXPERIMENTS: &str = "experiments/";
 

@@ -64,6 +64,12 @@ fn wrong_input_ends_with_2_and_says_what_is_right() {
         (vec!["serve", "--socket", "/tmp/x", "--model", "sata7200-209"], "sata7200-2009"),
         (vec!["serve", "--socket", "/tmp/x", "--file", "/nowhere"], "cannot open '/nowhere'"),
         (vec!["serve", "--socket", "/nowhere/x", "--ram", "1G"], "cannot listen"),
+        (vec!["serve", "--ram", "1G", "--vhost-user", "/nowhere/x"], "cannot listen"),
+        (vec!["serve", "--socket", "/tmp/x", "--ram", "1G", "--queues", "2"], "--vhost-user"),
+        (vec!["top", "unix:/nowhere"], "cannot look"),
+        (vec!["top", "nowhere"], "unix:PATH, tcp:HOST:PORT"),
+        (vec!["top", "--kernel", "--cgroups", "/nowhere"], "cannot look"),
+        (vec!["top", "unix:/nowhere", "--interval", "0"], "0.1 to 3600"),
         (vec!["ctl", "unix:/nowhere", "show"], "cannot ask the server"),
         (vec!["ctl", "nowhere", "show"], "unix:PATH, tcp:HOST:PORT"),
     ] {
@@ -83,6 +89,11 @@ fn sigterm_and_drain_end_it_in_order() {
         assert_eq!(client(&socket).write(0, 0, &[1; 512]).expect("a reply").error, 0);
         let shown = run(&["ctl", &control, "show"]);
         assert!(String::from_utf8_lossy(&shown.stdout).contains("\"name\": \"disk\""), "{shown:?}");
+        let top = run(&["top", &control, "--once", "--interval", "0.1"]);
+        let text = String::from_utf8_lossy(&top.stdout).into_owned();
+        let row = text.lines().last().expect("a row");
+        let columns: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!((&columns[..3], top.status.code()), (&["disk", "disk", "100"][..], Some(0)), "{text}");
         match by {
             "signal" => signal(&child, "-TERM"),
             _ => assert_eq!(run(&["ctl", &control, "drain"]).status.code(), Some(0)),

@@ -99,6 +99,14 @@ impl Client {
     /// As [`Client::connect`].
     pub fn over(mut stream: Stream, name: &str, structured: bool) -> io::Result<Client> {
         greet(&mut stream)?;
+        Client::greeted(stream, name, structured)
+    }
+
+    /// The same behind the greeting ([`greet`]), as after the begin of TLS.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn greeted(mut stream: Stream, name: &str, structured: bool) -> io::Result<Client> {
         if structured {
             ask(&mut stream, option::STRUCTURED_REPLY, &[])?;
             let mut data = (name.len() as u32).to_be_bytes().to_vec();

@@ -11,7 +11,7 @@ use fairlift_sim::group::limits::Max;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::config::{elevator, size};
+use crate::config::{duration, elevator, size};
 use crate::device::{Device, Share};
 use crate::exports::{Export, ExportOptions};
 use crate::log::{Level, log};
@@ -52,9 +52,14 @@ enum Command {
         weight: Option<u32>,
         class: Option<GroupClass>,
         max: Option<String>,
+        goal: Option<String>,
     },
     Remove {
         export: String,
+    },
+    Resize {
+        export: String,
+        size: String,
     },
     Trace {
         device: String,
@@ -115,6 +120,7 @@ fn answer(line: &str, server: &Server) -> Result<Value, String> {
             weight,
             class,
             max,
+            goal,
         } => {
             let device = find_device(server, &device)?;
             let options = ExportOptions {
@@ -127,12 +133,15 @@ fn answer(line: &str, server: &Server) -> Result<Value, String> {
                 read_only,
                 per_connection,
                 share: share(Share::default(), weight, class, max.as_deref())?,
+                vhost: None,
+                goal_ns: goal.as_deref().map(duration).transpose()?,
             };
             server.exports.add(Export::new(&device, options)?)?;
         }
         Command::Remove { export } => {
             server.exports.remove(&export).ok_or_else(|| unknown_export(server, &export))?;
         }
+        Command::Resize { export, size: bytes } => find(server, &export)?.resize(size(&bytes)?)?,
         Command::Trace { device, file } => {
             let traced = find_device(server, &device)?.trace(file.as_deref());
             traced.map_err(|error| format!("cannot write the trace: {error}"))?;
@@ -209,7 +218,7 @@ fn show_export(export: &Export) -> Value {
     json!({
         "name": export.options.name,
         "device": export.device.name(),
-        "bytes": export.bytes,
+        "bytes": export.bytes(),
         "read_only": export.is_read_only(),
         "per_connection": export.options.per_connection,
         "weight": share.weight,
@@ -229,5 +238,8 @@ fn show_export(export: &Export) -> Value {
         "device_time_ns": tenant.stats.time_ns,
         "wait_ns": total.wait_ns,
         "service_ns": total.service_ns,
+        "goal_ns": export.options.goal_ns,
+        "latency": export.latency.summary(),
+        "latencies": export.latency.counts(),
     })
 }

@@ -1,15 +1,17 @@
 //! Exports: what clients may ask for by name.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fairlift_core::GroupId;
+use fairlift_core::{GroupId, IoPrio};
 
-use crate::device::{Device, Share};
+use crate::device::{Device, Mailbox, Port, PortOptions, Share};
+use crate::histogram::Histogram;
 
 /// An export as somebody wants it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
     /// Its name; "" is the one for clients that name none.
     pub name: String,
@@ -25,6 +27,19 @@ pub struct ExportOptions {
     pub per_connection: bool,
     /// What it is entitled to.
     pub share: Share,
+    /// 99 % of its bios should take no longer, nanoseconds. It is watched, and changes no order.
+    pub goal_ns: Option<u64>,
+    /// Where a virtual machine may connect to it as to its disk (vhost-user-blk).
+    pub vhost: Option<VhostOptions>,
+}
+
+/// A virtual machine's way to an export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VhostOptions {
+    /// A unix socket.
+    pub path: PathBuf,
+    /// Queues of the disk, and threads for them.
+    pub queues: u16,
 }
 
 /// A part of a device under a name, and a tenant of it.
@@ -36,15 +51,30 @@ pub struct Export {
     pub device: Arc<Device>,
     /// The tenant's group.
     pub group: GroupId,
-    /// Bytes.
-    pub bytes: u64,
+    bytes: AtomicU64,
     share: Mutex<Share>,
     /// Connections of it are to end.
     pub drain: AtomicBool,
     /// Connections that are open.
     pub connections: AtomicU32,
+    /// Of its bios, from submission to answer.
+    pub latency: Arc<Histogram>,
     /// Clients' requests answered, and those that failed.
     pub requests: [AtomicU64; 2],
+}
+
+/// Are so many bytes at `offset`, which is in the device, a part of it?
+fn fits(device: &Device, offset: u64, bytes: u64) -> Result<(), String> {
+    let (whole, block) = (device.back().bytes(), device.back().block_bytes());
+    let most = whole.saturating_sub(offset);
+    if bytes > most {
+        return Err(format!("it ends {} bytes behind the device, which has {whole} bytes", bytes - most));
+    }
+    if !(offset | bytes).is_multiple_of(block.into()) {
+        let text = format!("the device is served in blocks of {block} bytes");
+        return Err(format!("{text}, and its offset {offset} or size {bytes} is no multiple"));
+    }
+    Ok(())
 }
 
 impl Export {
@@ -61,30 +91,51 @@ impl Export {
         let most = most
             .ok_or_else(|| format!("its offset {} is behind the device's {whole} bytes", options.offset))?;
         let bytes = options.bytes.unwrap_or(most);
-        if bytes > most {
-            return Err(format!("it ends {} bytes behind the device, which has {whole} bytes", bytes - most));
-        }
-        let block = device.back().block_bytes();
-        if !(options.offset | bytes).is_multiple_of(block.into()) {
-            let text = format!("the device is served in blocks of {block} bytes");
-            return Err(format!("{text}, and its offset {} or size {bytes} is no multiple", options.offset));
-        }
+        fits(device, options.offset, bytes)?;
         let group = device.add_tenant(&options.share)?;
         Ok(Export {
             device: device.clone(),
             group,
-            bytes,
+            bytes: AtomicU64::new(bytes),
             share: Mutex::new(options.share),
             drain: AtomicBool::new(false),
             connections: AtomicU32::new(0),
+            latency: Arc::default(),
             requests: [AtomicU64::new(0), AtomicU64::new(0)],
             options,
         })
     }
 
+    /// Bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    /// Make it end elsewhere on its device. What its clients have sent before is served as it was.
+    ///
+    /// # Errors
+    /// A sentence; nothing changed.
+    pub fn resize(&self, bytes: u64) -> Result<(), String> {
+        fits(&self.device, self.options.offset, bytes)?;
+        self.bytes.store(bytes, Relaxed);
+        Ok(())
+    }
+
     /// May it be written?
     pub fn is_read_only(&self) -> bool {
         self.options.read_only || self.device.back().is_read_only()
+    }
+
+    /// A way in for one of its clients.
+    pub fn open(&self, mailbox: Arc<dyn Mailbox>) -> Port {
+        let options = PortOptions {
+            export: &self.options.name,
+            group: self.group,
+            own: self.options.per_connection,
+            ioprio: IoPrio::DEFAULT,
+            latency: self.latency.clone(),
+        };
+        self.device.open(options, mailbox)
     }
 
     /// What it is entitled to now.

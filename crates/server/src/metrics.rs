@@ -91,6 +91,12 @@ fn text(server: &Server) -> String {
     of_export("device_bytes_total", "counter", "Bytes of its requests in the device.", &|at| {
         tenants[at].2.stats.total().sectors as f64 * 512.0
     });
+    of_export(
+        "latency_p99_seconds",
+        "gauge",
+        "99 % of its bios took no longer from submission to answer.",
+        &|at| seconds(tenants[at].1.latency.summary().p99_ns),
+    );
     let devices = server.devices();
     let mut of_device = |name: &str, kind: &str, about: &str, value: &dyn Fn(usize) -> Option<f64>| {
         let values: Vec<_> = (0..devices.len())

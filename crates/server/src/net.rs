@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use listenfd::ListenFd;
 
+use crate::tls::TlsStream;
+
 /// Where to listen or connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
@@ -123,6 +125,17 @@ impl Listener {
         }
     }
 
+    /// Another handle of a unix socket.
+    ///
+    /// # Errors
+    /// The system's, or that it is none.
+    pub fn try_clone_unix(&self) -> io::Result<UnixListener> {
+        match self {
+            Listener::Unix(socket, _) => socket.try_clone(),
+            Listener::Tcp(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
     /// The next client, if one waits.
     ///
     /// # Errors
@@ -210,9 +223,16 @@ pub enum Stream {
     Unix(UnixStream),
     /// Over TCP.
     Tcp(TcpStream),
+    /// Encrypted, over one of those.
+    Tls(Box<TlsStream>),
 }
 
 impl Stream {
+    /// Does it hold back something that was written? Then it is to be flushed when there is room.
+    pub fn is_pending(&self) -> bool {
+        matches!(self, Stream::Tls(stream) if stream.is_pending())
+    }
+
     /// Should calls come back instead of waiting?
     ///
     /// # Errors
@@ -221,6 +241,7 @@ impl Stream {
         match self {
             Stream::Unix(stream) => stream.set_nonblocking(yes),
             Stream::Tcp(stream) => stream.set_nonblocking(yes),
+            Stream::Tls(stream) => stream.below().set_nonblocking(yes),
         }
     }
 
@@ -232,17 +253,19 @@ impl Stream {
         match self {
             Stream::Unix(s) => s.set_read_timeout(timeout).and_then(|()| s.set_write_timeout(timeout)),
             Stream::Tcp(s) => s.set_read_timeout(timeout).and_then(|()| s.set_write_timeout(timeout)),
+            Stream::Tls(stream) => stream.below().set_timeout(timeout),
         }
     }
 
     /// Another handle of it.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's. An encrypted one has one handle.
     pub fn try_clone(&self) -> io::Result<Stream> {
         match self {
             Stream::Unix(stream) => stream.try_clone().map(Stream::Unix),
             Stream::Tcp(stream) => stream.try_clone().map(Stream::Tcp),
+            Stream::Tls(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 }
@@ -252,6 +275,7 @@ impl Read for Stream {
         match self {
             Stream::Unix(stream) => stream.read(buffer),
             Stream::Tcp(stream) => stream.read(buffer),
+            Stream::Tls(stream) => stream.read(buffer),
         }
     }
 }
@@ -261,6 +285,7 @@ impl Write for Stream {
         match self {
             Stream::Unix(stream) => stream.write(data),
             Stream::Tcp(stream) => stream.write(data),
+            Stream::Tls(stream) => stream.write(data),
         }
     }
 
@@ -268,11 +293,15 @@ impl Write for Stream {
         match self {
             Stream::Unix(stream) => stream.write_vectored(data),
             Stream::Tcp(stream) => stream.write_vectored(data),
+            Stream::Tls(stream) => stream.write_vectored(data),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        match self {
+            Stream::Unix(_) | Stream::Tcp(_) => Ok(()),
+            Stream::Tls(stream) => stream.flush(),
+        }
     }
 }
 
@@ -281,6 +310,7 @@ impl AsFd for Stream {
         match self {
             Stream::Unix(stream) => stream.as_fd(),
             Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Tls(stream) => stream.below().as_fd(),
         }
     }
 }

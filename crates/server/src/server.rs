@@ -9,11 +9,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::config::{Config, ConfigError, DeviceConfig, ExportConfig};
 use crate::device::{Device, DeviceOptions};
-use crate::exports::{Export, Exports};
+use crate::exports::{Export, Exports, VhostOptions};
 use crate::front::FrontEnd;
 use crate::front::nbd::Nbd;
+use crate::front::vhost;
 use crate::log::{Level, log};
 use crate::net::{Address, Listener, Stream};
+use crate::tls::Tls;
 use crate::{control, metrics, net};
 
 /// How often the listening thread looks whether it is to end.
@@ -42,6 +44,7 @@ pub struct Server {
     devices: Vec<Arc<Device>>,
     front: Box<dyn FrontEnd>,
     listeners: Vec<(Purpose, Listener)>,
+    sockets: Vec<Arc<vhost::Socket>>,
     /// No new clients; those that are there end when they are answered.
     drain: AtomicBool,
     connections: AtomicUsize,
@@ -84,6 +87,10 @@ impl Server {
                 ConfigError { place: place.clone(), message }
             })?;
         }
+        let tls = config.tls.as_ref().map(|(options, place)| {
+            Tls::new(options).map_err(|message| ConfigError { place: place.clone(), message })
+        });
+        let tls = tls.transpose()?;
         let mut listeners = Vec::new();
         let clients = config.listen.iter().map(|address| (Purpose::Clients, address));
         let control = config.control.iter().map(|address| (Purpose::Control, address));
@@ -91,11 +98,19 @@ impl Server {
         for (purpose, address) in clients.chain(control).chain(metrics) {
             listeners.extend(listen(address)?.into_iter().map(|listener| (purpose, listener)));
         }
+        let mut sockets = Vec::new();
+        for export in exports.all() {
+            let Some(VhostOptions { path, queues }) = &export.options.vhost else { continue };
+            for listener in listen(&Address::Unix(path.clone()))? {
+                sockets.push(Arc::new(vhost::Socket::new(listener, export.clone(), *queues, config.bounds)));
+            }
+        }
         Ok(Arc::new(Server {
             exports: Arc::new(exports),
             devices,
-            front: Box::new(Nbd { bounds: config.bounds }),
+            front: Box::new(Nbd { bounds: config.bounds, tls }),
             listeners,
+            sockets,
             drain: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
         }))
@@ -133,6 +148,7 @@ impl Server {
             let (what, address) = (format!("{purpose:?}").to_lowercase(), listener.address());
             log(Level::Info, "listening", &[("for", &what), ("address", &address)]);
         }
+        self.sockets.iter().for_each(|socket| self.watch(socket));
         tell_starter("READY=1");
         let mut looked = Instant::now();
         while !stop.load(Relaxed) && !self.drain.load(Relaxed) {
@@ -190,6 +206,21 @@ impl Server {
             self.connections.fetch_sub(1, Relaxed);
             log(Level::Warn, "connection-refused", &[("why", &error.to_string())]);
             thread::sleep(BREATH);
+        }
+    }
+
+    /// A thread that waits for virtual machines; it counts as a connection while it lives.
+    fn watch(self: &Arc<Server>, socket: &Arc<vhost::Socket>) {
+        log(Level::Info, "listening", &[("for", "machine"), ("address", &socket.address())]);
+        self.connections.fetch_add(1, Relaxed);
+        let (server, socket) = (self.clone(), socket.clone());
+        let started = thread::Builder::new().name("machines".to_owned()).spawn(move || {
+            let _open = Open(&server.connections);
+            socket.run(&server.drain);
+        });
+        if let Err(error) = started {
+            self.connections.fetch_sub(1, Relaxed);
+            log(Level::Warn, "cannot-listen", &[("why", &error.to_string())]);
         }
     }
 

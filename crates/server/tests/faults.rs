@@ -5,19 +5,18 @@ mod support;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fairlift_server::back::ram::Ram;
 use fairlift_server::back::{BackEnd, Finisher, Job, Limits};
 use fairlift_server::client::Client;
-use fairlift_server::config::{ELEVATOR, elevator};
-use fairlift_server::device::{Device, DeviceOptions, Share};
-use fairlift_server::exports::{Export, ExportOptions, Exports};
-use fairlift_server::front::FrontEnd;
+use fairlift_server::config::ELEVATOR;
+use fairlift_server::device::Device;
+use fairlift_server::exports::Exports;
 use fairlift_server::front::nbd::wire::{command, flag};
-use fairlift_server::front::nbd::{Bounds, Nbd, negotiate};
+use fairlift_server::front::nbd::{Bounds, Security, greet, negotiate};
 use fairlift_server::io::{Action, Fault};
 use fairlift_server::net::Stream;
 use proptest::prelude::*;
@@ -75,31 +74,13 @@ impl Lab {
             kept: Arc::clone(&kept),
             finisher: Arc::clone(&finisher),
         };
-        let options = DeviceOptions { elevator: elevator(ELEVATOR).expect("the default is one") };
-        let device = Device::new("faulty", Box::new(back), &options).expect("a device");
-        let options = ExportOptions {
-            name: "it".to_owned(),
-            description: String::new(),
-            offset: 0,
-            bytes: None,
-            read_only: false,
-            per_connection: true,
-            share: Share::default(),
-        };
-        let exports = Arc::new(Exports::default());
-        exports.add(Export::new(&device, options).expect("an export")).expect("the first");
+        let (device, exports) = support::exports_on(Box::new(back), ELEVATOR, true);
         Lab { exports, device, kept, finisher, bounds: Bounds::default() }
     }
 
     /// A stream to a connection that is served.
     fn stream(&self) -> UnixStream {
-        let (ours, theirs) = UnixStream::pair().expect("a pair");
-        let (exports, bounds) = (self.exports.clone(), self.bounds);
-        std::thread::spawn(move || {
-            // How it ends is the client's doing here.
-            let _ = Nbd { bounds }.serve(Stream::Unix(theirs), &exports, &AtomicBool::new(false));
-        });
-        ours
+        support::connect(&self.exports, self.bounds)
     }
 
     fn client(&self) -> Client {
@@ -273,7 +254,13 @@ proptest! {
     #[test]
     fn no_handshake_brings_the_server_down(bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..200), options()]) {
         let lab = Lab::new(|_| None, never);
-        let _ = negotiate(&mut Deaf(&bytes), &lab.exports);
+        let mut stream = Deaf(&bytes);
+        for security in [Security::None, Security::Offered, Security::Required, Security::Begun] {
+            if let Ok(Some(greeted)) = greet(&mut stream) {
+                let _ = negotiate(&mut stream, &lab.exports, greeted, security);
+            }
+            stream = Deaf(&bytes);
+        }
     }
 }
 

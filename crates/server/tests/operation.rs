@@ -138,6 +138,26 @@ fn exports_come_and_go() {
 }
 
 #[test]
+fn an_export_is_resized_within_its_device() {
+    let host = Host::start(
+        "[[device]]\nname='m'\nram='8M'\n[[export]]\nname='it'\ndevice='m'\noffset='1M'\nsize='2M'\n",
+    );
+    let mut client = host.client("it", true);
+    let resize = |size: &str| ctl(&host, &format!(r#"{{"do":"resize","export":"it","size":"{size}"}}"#));
+    assert_eq!(client.write(0, 3 << 20, &[1; 512]).expect("a reply").error, 28);
+    assert_eq!(resize("7M")["ok"], true);
+    // A connection that is there may use it; a new one is told.
+    assert_eq!(client.write(0, 3 << 20, &[1; 512]).expect("a reply").error, 0);
+    assert_eq!(host.client("it", true).bytes, 7 << 20);
+    assert_eq!(resize("512k")["ok"], true);
+    assert_eq!(client.read(1 << 20, 512).expect("a reply").error, 22);
+    assert_eq!(host.client("it", true).bytes, 512 << 10);
+    assert!(resize("8M")["error"].as_str().expect("an error").contains("1048576 bytes behind the device"));
+    assert!(resize("8Q")["error"].as_str().expect("an error").contains("'8Q' is no size"));
+    assert_eq!(host.client("it", true).bytes, 512 << 10, "what is refused changes nothing");
+}
+
+#[test]
 fn metrics_are_prometheus_text() {
     let host = Host::start(TWO);
     host.client("a", true).write(0, 0, &[1; 4096]).expect("a reply");

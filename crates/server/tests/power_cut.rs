@@ -4,7 +4,6 @@
 mod support;
 
 use std::collections::HashMap;
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
@@ -13,12 +12,8 @@ use fairlift_core::collections::Id;
 use fairlift_server::back::ram::Ram;
 use fairlift_server::back::{BackEnd, Finisher, Job, Limits};
 use fairlift_server::client::Client;
-use fairlift_server::config::elevator;
-use fairlift_server::device::{Device, DeviceOptions, Share};
-use fairlift_server::exports::{Export, ExportOptions, Exports};
-use fairlift_server::front::FrontEnd;
+use fairlift_server::front::nbd::Bounds;
 use fairlift_server::front::nbd::wire::{command, flag};
-use fairlift_server::front::nbd::{Bounds, Nbd};
 use fairlift_server::io::{Action, Fault};
 use fairlift_server::net::Stream;
 use support::Random;
@@ -157,25 +152,8 @@ impl BackEnd for Lossy {
 }
 
 fn connect(back: &Lossy, scheduler: &str) -> Client {
-    let options = DeviceOptions { elevator: elevator(scheduler).expect("there is one") };
-    let device = Device::new("lossy", Box::new(back.clone()), &options).expect("a device");
-    let options = ExportOptions {
-        name: "it".to_owned(),
-        description: String::new(),
-        offset: 0,
-        bytes: None,
-        read_only: false,
-        per_connection: false,
-        share: Share::default(),
-    };
-    let exports = Arc::new(Exports::default());
-    exports.add(Export::new(&device, options).expect("an export")).expect("the first");
-    let (ours, theirs) = UnixStream::pair().expect("a pair");
-    std::thread::spawn(move || {
-        // The power goes; how the connection ends is not looked at.
-        let _ =
-            Nbd { bounds: Bounds::default() }.serve(Stream::Unix(theirs), &exports, &AtomicBool::new(false));
-    });
+    let (_, exports) = support::exports_on(Box::new(back.clone()), scheduler, false);
+    let ours = support::connect(&exports, Bounds::default());
     Client::over(Stream::Unix(ours), "it", true).expect("the server lets us in")
 }
 

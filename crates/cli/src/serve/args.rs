@@ -12,6 +12,7 @@ Examples:
   fairlift serve --file disk.img --socket /tmp/disk.sock                one file
   fairlift serve --model sata7200-2009 --size 20G --socket /tmp/d.sock  memory as slow as that disk
   fairlift serve --ram 4G --tcp 127.0.0.1:10809 --elevator fl-cfq --per-connection
+  fairlift serve --file vm.img --vhost-user /tmp/vm.sock --queues 4    a virtual machine's disk
   nbdinfo 'nbd+unix:///disk?socket=/tmp/disk.sock'
   qemu-system-x86_64 -drive file='nbd+unix:///disk?socket=/tmp/disk.sock',format=raw
 
@@ -19,7 +20,7 @@ SIGTERM and SIGINT end it in order: what was sent is answered, what was written 
 docs/serve.md has the file's keys.")]
 pub struct ServeArguments {
     /// What to serve: a configuration file
-    #[arg(value_name = "CONFIG.toml", conflicts_with_all = ["file", "ram", "null", "model", "socket", "tcp", "systemd", "elevator", "control", "metrics"])]
+    #[arg(value_name = "CONFIG.toml", conflicts_with_all = ["file", "ram", "null", "model", "socket", "tcp", "systemd", "vhost_user", "elevator", "control", "metrics"])]
     pub config: Option<String>,
 
     /// Serve this file or block device
@@ -53,6 +54,14 @@ pub struct ServeArguments {
     /// Listen at this address; may be repeated
     #[arg(long, value_name = "HOST:PORT")]
     pub tcp: Vec<String>,
+
+    /// A virtual machine may connect here (vhost-user-blk)
+    #[arg(long, value_name = "PATH")]
+    pub vhost_user: Option<PathBuf>,
+
+    /// Queues of the virtual machine's disk
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "vhost_user", value_parser = clap::value_parser!(u16).range(1..=16))]
+    pub queues: u16,
 
     /// Listen at the sockets that systemd passes (LISTEN_FDS)
     #[arg(long)]
@@ -107,6 +116,7 @@ Examples:
   fairlift ctl unix:/run/fairlift.ctl set vm1 --weight 300 --max 'rbps=50M wiops=500'
   fairlift ctl unix:/run/fairlift.ctl elevator disk fl-cfq:slice_idle=0
   fairlift ctl unix:/run/fairlift.ctl add disk vm3 --offset 20G --size 10G --weight 200
+  fairlift ctl unix:/run/fairlift.ctl resize vm3 15G
   fairlift ctl unix:/run/fairlift.ctl remove vm3
   fairlift ctl unix:/run/fairlift.ctl trace disk /tmp/disk.blktrace.0    then: fairlift inspect /tmp/disk.blktrace.0")]
 pub struct CtlArguments {
@@ -159,6 +169,9 @@ pub enum CtlAction {
         /// Each connection is a tenant by itself
         #[arg(long)]
         per_connection: bool,
+        /// What 99 % of its I/O should take at most: 500us, 10ms; shown, no more
+        #[arg(long, value_name = "TIME")]
+        goal: Option<String>,
         #[command(flatten)]
         share: ShareArguments,
     },
@@ -166,6 +179,14 @@ pub enum CtlAction {
     Remove {
         /// The export
         export: String,
+    },
+    /// Make an export end elsewhere on its device
+    Resize {
+        /// The export
+        export: String,
+        /// Its new size
+        #[arg(value_name = "SIZE")]
+        size: String,
     },
     /// Write what a device is asked for and does to a file, in blktrace's format
     Trace {

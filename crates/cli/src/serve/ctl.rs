@@ -42,14 +42,26 @@ fn question(action: &CtlAction) -> Value {
         CtlAction::Elevator { device, elevator } => {
             json!({ "do": "elevator", "device": device, "elevator": elevator })
         }
-        CtlAction::Add { device, name, description, offset, size, read_only, per_connection, share } => {
+        CtlAction::Add {
+            device,
+            name,
+            description,
+            offset,
+            size,
+            read_only,
+            per_connection,
+            goal,
+            share,
+        } => {
             let add = json!({
                 "do": "add", "device": device, "name": name, "description": description, "offset": offset,
                 "size": size, "read_only": read_only, "per_connection": per_connection,
+                "goal": goal,
             });
             shared(add, share)
         }
         CtlAction::Remove { export } => json!({ "do": "remove", "export": export }),
+        CtlAction::Resize { export, size } => json!({ "do": "resize", "export": export, "size": size }),
         CtlAction::Trace { device, file, .. } => {
             // The server may run in another folder.
             let file = file.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use fairlift_server::back::file::{DEPTH, Engine, Options};
 use fairlift_server::config::{self, BackConfig, Config, ConfigError, DeviceConfig, ExportConfig};
 use fairlift_server::device::Share;
-use fairlift_server::exports::ExportOptions;
+use fairlift_server::exports::{ExportOptions, VhostOptions};
 use fairlift_server::net::Address;
 use fairlift_server::server::Server;
 use fairlift_sim::device::DeviceSpec;
@@ -62,10 +62,10 @@ fn from_options(arguments: &ServeArguments) -> Result<Config, Failure> {
     let tcp = arguments.tcp.iter().map(|text| address("--tcp", &format!("tcp:{text}")));
     let passed = arguments.systemd.then_some(Ok(Address::Systemd));
     let listen = sockets.chain(tcp).chain(passed).collect::<Result<Vec<_>, Failure>>()?;
-    if listen.is_empty() {
+    if listen.is_empty() && arguments.vhost_user.is_none() {
         return Err(Failure::new("clients cannot connect anywhere")
             .at("fairlift serve")
-            .help("--socket PATH, --tcp HOST:PORT or --systemd"));
+            .help("--socket PATH, --tcp HOST:PORT or --systemd, or --vhost-user PATH"));
     }
     let elevator = config::elevator(arguments.elevator.as_deref().unwrap_or(config::ELEVATOR))
         .map_err(|error| Failure::of_scheduler(&error, "--elevator"))?;
@@ -80,6 +80,8 @@ fn from_options(arguments: &ServeArguments) -> Result<Config, Failure> {
         read_only: arguments.read_only,
         per_connection: arguments.per_connection,
         share: Share::default(),
+        goal_ns: None,
+        vhost: arguments.vhost_user.clone().map(|path| VhostOptions { path, queues: arguments.queues }),
     };
     let optional =
         |option: &str, text: &Option<String>| text.as_deref().map(|text| address(option, text)).transpose();

@@ -7,7 +7,6 @@
 mod disk;
 mod extents;
 pub mod file;
-pub mod lateness;
 pub mod model;
 pub mod null;
 mod pool;
@@ -20,6 +19,7 @@ use fairlift_core::RequestId;
 pub use fairlift_sim::device::Limits;
 
 use crate::device::Device;
+use crate::histogram;
 use crate::io::{Action, Fault, Io};
 pub use extents::{Extent, joined};
 
@@ -125,7 +125,7 @@ pub trait BackEnd: Send + Sync {
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// How much later than its model said it answered, nanoseconds: median, 99 %, longest; and of how many answers.
-    pub lateness: Option<lateness::Summary>,
+    pub lateness: Option<histogram::Summary>,
     /// Who does what may block: `io_uring` or `threads`.
     pub engine: Option<&'static str>,
 }

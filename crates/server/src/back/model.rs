@@ -1,7 +1,7 @@
 //! Memory that answers when a modelled device would: a device file of the lab, driven by the real clock.
 //!
 //! Data is stored at once; the answer waits for the model. What the model cannot know is how late this machine is: that is
-//! measured ([`Lateness`]).
+//! measured ([`Histogram`]).
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,10 +9,10 @@ use fairlift_core::Op;
 use fairlift_core::collections::Id;
 use fairlift_sim::device::{Command, Completion, Device, DeviceSpec};
 
-use super::lateness::Lateness;
 use super::ram::Store;
 use super::{BackEnd, Extent, Figures, Job, Limits};
 use crate::clock;
+use crate::histogram::Histogram;
 use crate::io::{Action, Fault};
 
 /// The back end.
@@ -21,7 +21,7 @@ pub struct Model {
     limits: Limits,
     store: Store,
     inside: Mutex<Inside>,
-    lateness: Lateness,
+    lateness: Histogram,
 }
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Model {
             limits: Limits { sectors, ..whole },
             store: Store::default(),
             inside: Mutex::new(inside),
-            lateness: Lateness::default(),
+            lateness: Histogram::default(),
         })
     }
 
@@ -68,7 +68,7 @@ impl Model {
 }
 
 impl Inside {
-    fn advance(&mut self, now: u64, lateness: &Lateness, done: &mut Vec<Job>) {
+    fn advance(&mut self, now: u64, lateness: &Histogram, done: &mut Vec<Job>) {
         let model_ns = now.saturating_sub(self.since_ns).max(self.model_ns);
         self.model_ns = model_ns;
         self.device.advance(model_ns, &mut self.finished);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::path::PathBuf;
 
 use fairlift_sim::device::DeviceSpec;
 use fairlift_sim::group::GroupClass;
@@ -10,12 +11,16 @@ use fairlift_sim::scheduler::nearest;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{BackConfig, Config, ConfigError, DeviceConfig, ELEVATOR, ExportConfig, elevator, size};
+use super::{
+    BackConfig, Config, ConfigError, DeviceConfig, ELEVATOR, ExportConfig, duration, elevator, size,
+};
 use crate::back::file::{DEPTH, Engine, Options};
 use crate::device::Share;
-use crate::exports::ExportOptions;
+use crate::exports::{ExportOptions, VhostOptions};
 use crate::front::nbd::Bounds;
+use crate::front::vhost::QUEUES_MAX;
 use crate::net::Address;
+use crate::tls::{Required, TlsOptions};
 
 /// Most threads of a file, and so requests at a time.
 const DEPTH_MAX: u32 = 256;
@@ -23,10 +28,11 @@ const DEPTH_MAX: u32 = 256;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    listen: Spanned<Vec<Spanned<String>>>,
+    listen: Option<Spanned<Vec<Spanned<String>>>>,
     control: Option<Spanned<String>>,
     metrics: Option<Spanned<String>>,
     connection: Option<Spanned<ConnectionPart>>,
+    tls: Option<Spanned<TlsPart>>,
     #[serde(default)]
     device: Vec<Spanned<DevicePart>>,
     #[serde(default)]
@@ -38,6 +44,15 @@ struct File {
 struct ConnectionPart {
     requests: Option<usize>,
     bytes: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TlsPart {
+    certificate: PathBuf,
+    key: PathBuf,
+    clients: Option<PathBuf>,
+    required: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -78,6 +93,9 @@ struct ExportPart {
     #[serde(default)]
     class: GroupClass,
     max: Option<Spanned<String>>,
+    goal: Option<Spanned<String>>,
+    vhost_user: Option<PathBuf>,
+    queues: Option<Spanned<u16>>,
 }
 
 /// The text, for the lines of errors.
@@ -121,17 +139,20 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Config, ConfigError> {
         source.error(&span, with_nearest(error.message()))
     })?;
     let mut config = Config::default();
-    for address in file.listen.get_ref() {
+    for address in file.listen.iter().flat_map(Spanned::get_ref) {
         config.listen.push(source.read(address, Address::parse)?);
     }
-    if config.listen.is_empty() {
-        return Err(source.error(&file.listen.span(), "listen names no address (unix:PATH, tcp:HOST:PORT)"));
+    let for_machines = file.export.iter().any(|part| part.get_ref().vhost_user.is_some());
+    if config.listen.is_empty() && !for_machines {
+        let span = file.listen.as_ref().map_or(0..0, Spanned::span);
+        return Err(source.error(&span, "listen names no address (unix:PATH, tcp:HOST:PORT)"));
     }
     config.control = source.read_some(file.control.as_ref(), Address::parse)?;
     config.metrics = source.read_some(file.metrics.as_ref(), Address::parse)?;
     if let Some(part) = &file.connection {
         config.bounds = bounds(part.get_ref()).map_err(|message| source.error(&part.span(), message))?;
     }
+    config.tls = file.tls.as_ref().map(|part| tls(&source, part)).transpose()?;
     let mut names = BTreeSet::new();
     for part in &file.device {
         if !names.insert(part.get_ref().name.clone()) {
@@ -169,6 +190,17 @@ fn bounds(part: &ConnectionPart) -> Result<Bounds, String> {
         return Err(format!("requests = {requests} is not from 1 to 65536"));
     }
     Ok(Bounds { requests, bytes: part.bytes.as_deref().map_or(Ok(default.bytes), size)? })
+}
+
+fn tls(source: &Source<'_>, part: &Spanned<TlsPart>) -> Result<(TlsOptions, String), ConfigError> {
+    let (place, part) = (source.place(&part.span()), part.get_ref());
+    let options = TlsOptions {
+        certificate: part.certificate.clone(),
+        key: part.key.clone(),
+        clients: part.clients.clone(),
+        required: source.read_some(part.required.as_ref(), Required::parse)?.unwrap_or_default(),
+    };
+    Ok((options, place))
 }
 
 fn device(source: &Source<'_>, part: &Spanned<DevicePart>) -> Result<DeviceConfig, ConfigError> {
@@ -218,6 +250,19 @@ fn device(source: &Source<'_>, part: &Spanned<DevicePart>) -> Result<DeviceConfi
     Ok(DeviceConfig { name: part.name.clone(), back, elevator, place: source.place(&whole) })
 }
 
+/// How virtual machines reach an export.
+fn vhost(source: &Source<'_>, part: &ExportPart) -> Result<Option<VhostOptions>, ConfigError> {
+    let queues = part.queues.as_ref().map_or(1, |queues| *queues.get_ref());
+    let wrong = match &part.vhost_user {
+        None if part.queues.is_some() => "queues goes with vhost_user only".to_owned(),
+        _ if !(1..=QUEUES_MAX).contains(&queues) => {
+            format!("queues = {queues} is not from 1 to {QUEUES_MAX}")
+        }
+        path => return Ok(path.clone().map(|path| VhostOptions { path, queues })),
+    };
+    Err(source.error(&part.queues.as_ref().map_or(0..0, Spanned::span), wrong))
+}
+
 fn export(
     source: &Source<'_>,
     part: &Spanned<ExportPart>,
@@ -245,6 +290,8 @@ fn export(
         read_only: part.read_only,
         per_connection: part.per_connection,
         share,
+        vhost: vhost(source, part)?,
+        goal_ns: source.read_some(part.goal.as_ref(), duration)?,
     };
     if options.name.len() > 4096 {
         return Err(source.error(&part.name.span(), "a name has at most 4096 bytes"));

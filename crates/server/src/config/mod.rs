@@ -17,6 +17,7 @@ use crate::back::ram::Ram;
 use crate::exports::ExportOptions;
 use crate::front::nbd::Bounds;
 use crate::net::Address;
+use crate::tls::TlsOptions;
 
 /// The elevator of a device for which none is named.
 pub const ELEVATOR: &str = "fl-deadline";
@@ -120,6 +121,8 @@ pub struct Config {
     pub metrics: Option<Address>,
     /// What a connection may have under way.
     pub bounds: Bounds,
+    /// Certificates, and where they are described, for errors; `None`: no TLS.
+    pub tls: Option<(TlsOptions, String)>,
     /// Devices.
     pub devices: Vec<DeviceConfig>,
     /// Exports.
@@ -169,6 +172,19 @@ pub fn size(text: &str) -> Result<u64, String> {
     bytes
         .filter(|bytes| (1..=SIZE_MAX).contains(bytes))
         .ok_or_else(|| format!("'{text}' is no size (allowed: up to 1024T, such as 20G or 500M)"))
+}
+
+/// A time in nanoseconds: digits with us, ms or s.
+///
+/// # Errors
+/// What is allowed.
+pub fn duration(text: &str) -> Result<u64, String> {
+    let units = [("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+    let found =
+        units.iter().find_map(|(unit, ns)| Some((text.strip_suffix(unit)?.parse::<u64>().ok()?, *ns)));
+    let ns = found.and_then(|(number, ns)| number.checked_mul(ns));
+    ns.filter(|ns| (1..=3_600_000_000_000).contains(ns))
+        .ok_or_else(|| format!("'{text}' is no time (allowed: up to 3600s, such as 500us, 10ms or 2s)"))
 }
 
 /// Largest size: sectors of it are counted in the core without a thought of overflow.

@@ -6,17 +6,18 @@ use std::sync::Arc;
 use fairlift_core::group::GroupError;
 use fairlift_core::queue::{RequestQueue, Submitted};
 use fairlift_core::request::Status;
-use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, Op, RequestId};
+use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, Op, RequestId};
 use fairlift_sim::kernel::version;
 use fairlift_sim::scheduler::SchedulerSpec;
 use fairlift_trace::Action;
 use rustc_hash::FxHashMap;
 
 use super::Inbox;
-use super::port::Mailbox;
+use super::port::{Mailbox, PortOptions};
 use super::trace::Trace;
 use super::waiters::Waiters;
 use crate::back::{Job, Limits};
+use crate::histogram::Histogram;
 use crate::io::{Action as IoAction, Fault, Io, Ios};
 
 /// io contexts of a device; beyond them a group's connections share one.
@@ -41,6 +42,8 @@ struct Entry {
     /// `None` while a job has it.
     io: Option<Box<Io>>,
     port: u32,
+    /// When it was submitted.
+    at: u64,
 }
 
 /// Answers, and who is told of them.
@@ -54,6 +57,7 @@ struct PortEntry {
     context: ContextId,
     /// A group of its own, removed with it.
     group: Option<GroupId>,
+    latency: Arc<Histogram>,
     /// Bios not answered yet.
     flying: usize,
     closed: bool,
@@ -114,15 +118,9 @@ impl Machine {
 
     // ---- ports --------------------------------------------------------------------------------------------------------------
 
-    /// A way in for one of `group`, with a group of its own below that if `own` says so.
-    pub(super) fn open_port(
-        &mut self,
-        name: &str,
-        group: GroupId,
-        own: bool,
-        ioprio: IoPrio,
-        mailbox: Arc<dyn Mailbox>,
-    ) -> u32 {
+    /// A way in.
+    pub(super) fn open_port(&mut self, options: PortOptions<'_>, mailbox: Arc<dyn Mailbox>) -> u32 {
+        let PortOptions { export: name, group, own, ioprio, latency } = options;
         // With no group left it shares its export's, as the core has it.
         let own = own.then(|| self.queue.groups_mut().create(group, GroupParams::default()));
         let own = own.and_then(Result::ok);
@@ -132,7 +130,8 @@ impl Machine {
         if let Some(trace) = &self.trace {
             trace.name_port(self.next_port, &name);
         }
-        let entry = PortEntry { name, mailbox, context, group: own, flying: 0, closed: false, answers };
+        let entry =
+            PortEntry { name, mailbox, context, group: own, latency, flying: 0, closed: false, answers };
         self.ports.insert(self.next_port, entry);
         self.next_port
     }
@@ -226,7 +225,7 @@ impl Machine {
             }
         };
         let bio = bio(&io, cookie, context);
-        self.entries[cookie as usize] = Some(Entry { io: Some(io), port });
+        self.entries[cookie as usize] = Some(Entry { io: Some(io), port, at: now });
         if let Some(trace) = &self.trace {
             trace.bio(Action::Queue, &bio, port, now);
         }
@@ -240,10 +239,10 @@ impl Machine {
         }
         match answer {
             Submitted::Queued(_) | Submitted::Merged(_) | Submitted::Held => {}
-            Submitted::Done => self.answer(bio.cookie, Ok(())),
+            Submitted::Done => self.answer(bio.cookie, Ok(()), now),
             Submitted::Full => self.waiting.push(self.queue.group_of(&bio), bio),
             Submitted::NoRoom => self.crowded.push_back(bio),
-            Submitted::Refused(_) => self.answer(bio.cookie, Err(Fault::Invalid)),
+            Submitted::Refused(_) => self.answer(bio.cookie, Err(Fault::Invalid), now),
         }
     }
 
@@ -309,18 +308,19 @@ impl Machine {
         self.queue.complete_as(request, status, now, |cookie| done.push(cookie));
         // A flush has no bios: those it was for are told.
         let flush = if action == IoAction::Flush { result } else { Ok(()) };
-        done.drain(..).for_each(|cookie| self.answer(cookie, flush));
+        done.drain(..).for_each(|cookie| self.answer(cookie, flush, now));
         self.done = done;
         self.let_waiters_try(now);
     }
 
     /// `cookie`'s bio is done; its own result counts before `result`.
-    fn answer(&mut self, cookie: u64, result: Result<(), Fault>) {
-        let Some(Entry { io: Some(mut io), port }) = self.entries[cookie as usize].take() else { return };
+    fn answer(&mut self, cookie: u64, result: Result<(), Fault>, now: u64) {
+        let Some(Entry { io: Some(mut io), port, at }) = self.entries[cookie as usize].take() else { return };
         self.free_entries.push(cookie as u32);
         io.result = io.result.and(result);
         let Some(entry) = self.ports.get_mut(&port) else { return };
         entry.flying -= 1;
+        entry.latency.add(now.saturating_sub(at));
         if entry.answers.is_empty() {
             self.answered.push(port);
         }

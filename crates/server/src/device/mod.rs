@@ -13,7 +13,7 @@ mod waiters;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-pub use port::{Mailbox, Port};
+pub use port::{Mailbox, Port, PortOptions};
 pub use tenants::{Share, TenantFigures};
 
 use crate::back::{BackEnd, Finisher, Job, Limits};

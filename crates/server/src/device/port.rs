@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fairlift_core::{GroupId, IoPrio};
 
 use super::Device;
+use crate::histogram::Histogram;
 use crate::io::Ios;
 
 /// Who is told of answers.
@@ -20,17 +21,25 @@ pub struct Port {
     id: u32,
 }
 
+/// Who comes in.
+#[derive(Clone, Debug)]
+pub struct PortOptions<'a> {
+    /// The export, for traces.
+    pub export: &'a str,
+    /// Its tenant.
+    pub group: GroupId,
+    /// Is this port a tenant by itself, in a group below that?
+    pub own: bool,
+    /// Its priority among others of its group.
+    pub ioprio: IoPrio,
+    /// Where the time from submission to answer is counted.
+    pub latency: Arc<Histogram>,
+}
+
 impl Device {
-    /// A way in for one of `group`, the tenant of the export of that name, with a group of its own below that if `own` says so.
-    pub fn open(
-        self: &Arc<Device>,
-        export: &str,
-        group: GroupId,
-        own: bool,
-        ioprio: IoPrio,
-        mailbox: Arc<dyn Mailbox>,
-    ) -> Port {
-        let id = self.change(|machine, _| machine.open_port(export, group, own, ioprio, mailbox));
+    /// A way in. Answers go to `mailbox`.
+    pub fn open(self: &Arc<Device>, options: PortOptions<'_>, mailbox: Arc<dyn Mailbox>) -> Port {
+        let id = self.change(|machine, _| machine.open_port(options, mailbox));
         Port { device: self.clone(), id }
     }
 }

@@ -3,7 +3,10 @@
 //! A front end owns its connections, turns requests into bios, submits them through a [`crate::device::Port`] as they come, and
 //! sends each answer when it is there. It orders nothing, and it bounds what a connection may have under way.
 
+mod answers;
 pub mod nbd;
+mod operations;
+pub mod vhost;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

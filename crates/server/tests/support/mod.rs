@@ -1,15 +1,21 @@
 //! A server in this process, in a folder of its own.
 #![allow(dead_code)]
 
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use fairlift_server::back::BackEnd;
 use fairlift_server::client::Client;
-use fairlift_server::config::Config;
-use fairlift_server::net::Address;
+use fairlift_server::config::{Config, elevator};
+use fairlift_server::device::{Device, DeviceOptions};
+use fairlift_server::exports::{Export, ExportOptions, Exports};
+use fairlift_server::front::FrontEnd;
+use fairlift_server::front::nbd::{Bounds, Nbd};
+use fairlift_server::net::{Address, Stream};
 use fairlift_server::server::Server;
 
 /// A running server, ended and cleared away when it is dropped.
@@ -75,6 +81,36 @@ impl Drop for Host {
         self.end();
         let _ = std::fs::remove_dir_all(&self.dir);
     }
+}
+
+/// A device on `back` under this elevator.
+pub fn device(back: Box<dyn BackEnd>, scheduler: &str) -> Arc<Device> {
+    let options = DeviceOptions { elevator: elevator(scheduler).expect("there is one") };
+    Device::new("device", back, &options).expect("a device")
+}
+
+/// The export "it", which is all of `back` under this elevator, and its device. Nobody listens: [`connect`].
+pub fn exports_on(
+    back: Box<dyn BackEnd>,
+    scheduler: &str,
+    per_connection: bool,
+) -> (Arc<Device>, Arc<Exports>) {
+    let device = device(back, scheduler);
+    let options = ExportOptions { name: "it".to_owned(), per_connection, ..ExportOptions::default() };
+    let exports = Arc::new(Exports::default());
+    exports.add(Export::new(&device, options).expect("an export")).expect("the first");
+    (device, exports)
+}
+
+/// A client's end of a connection that is served.
+pub fn connect(exports: &Arc<Exports>, bounds: Bounds) -> UnixStream {
+    let (ours, theirs) = UnixStream::pair().expect("a pair");
+    let exports = exports.clone();
+    std::thread::spawn(move || {
+        // How it ends is the client's doing here.
+        let _ = Nbd { bounds, tls: None }.serve(Stream::Unix(theirs), &exports, &AtomicBool::new(false));
+    });
+    ours
 }
 
 /// Wait until `what` holds; a minute is more than a crowded machine needs.

@@ -3,22 +3,21 @@
 //! It waits for three things: bytes from the client, room to send, and answers from the device. Nothing blocks it but that; what
 //! it may have under way is bounded ([`Bounds`]), so a client that sends without reading stops being read.
 
-use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fairlift_core::IoPrio;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::operations::Operations;
+use super::super::answers::Answers;
+use super::super::operations::Operations;
 use super::receive::Receive;
 use super::requests::{Task, check, has_payload};
 use super::transmit::Transmit;
-use super::wire::{Error, Request};
+use super::wire::{Error, Request, flag};
 use super::{Bounds, Session};
 use crate::back::{Extent, joined};
-use crate::device::{Mailbox, Port};
+use crate::device::Port;
 use crate::io::{Action, Ios};
 use crate::net::Stream;
 
@@ -28,29 +27,6 @@ const LOOK_NS: i64 = 200_000_000;
 const PIECES_MAX: usize = 4096;
 /// Payload that is not there yet and as long as this is read to its place.
 const DIRECT: usize = 32 << 10;
-
-/// Answers for a connection's thread, and what wakes it.
-struct Answers {
-    ios: Mutex<Ios>,
-    asleep: AtomicBool,
-    event: OwnedFd,
-}
-
-impl Answers {
-    fn ios(&self) -> MutexGuard<'_, Ios> {
-        self.ios.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Mailbox for Answers {
-    fn deliver(&self, ios: &mut Ios) {
-        self.ios().append(ios);
-        if self.asleep.swap(false, Ordering::SeqCst) {
-            // Full means that it is about to wake.
-            let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
-        }
-    }
-}
 
 /// A payload that is on its way.
 enum Payload {
@@ -69,7 +45,7 @@ pub(super) struct Connection {
     port: Port,
     receive: Receive,
     transmit: Transmit,
-    operations: Operations,
+    operations: Operations<Request>,
     payload: Option<Payload>,
     /// Understood, and to be submitted.
     ios: Ios,
@@ -82,13 +58,9 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(stream: Stream, session: Session, bounds: Bounds) -> Result<Connection, String> {
         stream.set_nonblocking(true).map_err(|error| error.to_string())?;
-        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
-            .map_err(|error| format!("no file descriptor: {error}"))?;
-        let answers = Arc::new(Answers { ios: Mutex::default(), asleep: AtomicBool::new(false), event });
+        let answers = Arc::new(Answers::new()?);
         let export = &session.export;
-        let own = export.options.per_connection;
-        let port =
-            export.device.open(&export.options.name, export.group, own, IoPrio::DEFAULT, answers.clone());
+        let port = export.open(answers.clone());
         Ok(Connection {
             receive: Receive::new(),
             transmit: Transmit::new(session.structured),
@@ -116,7 +88,7 @@ impl Connection {
             let mut progress = self.send().map_err(ended)?;
             self.leaving |=
                 drain.load(Ordering::Relaxed) || self.session.export.drain.load(Ordering::Relaxed);
-            if self.leaving && self.operations.len() == 0 && self.transmit.len() == 0 {
+            if self.leaving && self.operations.len() == 0 && !self.has_to_send() {
                 return Ok(());
             }
             if self.has_room() {
@@ -227,13 +199,14 @@ impl Connection {
 
     fn begin(&mut self, request: &Request, action: Action) {
         let offset = self.session.export.options.offset + request.offset;
+        let (range, fua) = (offset..offset + u64::from(request.bytes), request.flags & flag::FUA != 0);
         if !has_payload(request) {
             self.bytes += if action == Action::Read { u64::from(request.bytes) } else { 0 };
-            let operation = self.operations.begin(*request, action, offset, &mut self.ios);
+            let operation = self.operations.begin(*request, action, fua, range, &mut self.ios);
             return self.finish(operation);
         }
         let mut parts = Vec::new();
-        let operation = self.operations.begin(*request, action, offset, &mut parts);
+        let operation = self.operations.begin(*request, action, fua, range, &mut parts);
         self.bytes += u64::from(request.bytes);
         self.payload = Some(Payload::Write { operation, parts, part: 0, filled: 0 });
     }
@@ -274,7 +247,7 @@ impl Connection {
 
     /// Make replies of what the device has answered.
     fn take_answers(&mut self) {
-        let answered = std::mem::take(&mut *self.answers.ios());
+        let answered = self.answers.take();
         for io in answered {
             let Some(operation) = self.operations.part_done(io, &mut self.ios) else { continue };
             let sends = operation.action == Action::Read && operation.error.is_none();
@@ -292,18 +265,28 @@ impl Connection {
     fn send(&mut self) -> io::Result<bool> {
         let (data, any) = self.transmit.send(&mut self.stream, &mut self.operations)?;
         self.bytes -= data;
+        if self.transmit.len() == 0 && self.stream.is_pending() {
+            match self.stream.flush() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                answer => answer?,
+            }
+        }
         Ok(any)
+    }
+
+    /// Waits something for the client to read?
+    fn has_to_send(&self) -> bool {
+        self.transmit.len() > 0 || self.stream.is_pending()
     }
 
     /// Sleep until something can be done.
     fn wait(&self) -> io::Result<()> {
-        self.answers.asleep.store(true, Ordering::SeqCst);
-        if self.answers.ios().is_empty() {
+        let mut came = false;
+        if self.answers.sleep() {
             let mut wanted = PollFlags::empty();
             wanted.set(PollFlags::IN, self.has_room());
-            wanted.set(PollFlags::OUT, self.transmit.len() > 0);
-            let mut fds =
-                [PollFd::new(&self.stream, wanted), PollFd::new(&self.answers.event, PollFlags::IN)];
+            wanted.set(PollFlags::OUT, self.has_to_send());
+            let mut fds = [PollFd::new(&self.stream, wanted), PollFd::new(&*self.answers, PollFlags::IN)];
             let most = Timespec { tv_sec: 0, tv_nsec: LOOK_NS };
             match poll(&mut fds, Some(&most)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -312,13 +295,9 @@ impl Connection {
             if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) && !self.has_room() {
                 return Err(io::ErrorKind::ConnectionReset.into());
             }
-            if fds[1].revents().contains(PollFlags::IN) {
-                let mut count = [0; 8];
-                // Somebody else cannot have read it; if nothing is there it is zero already.
-                let _ = rustix::io::read(&self.answers.event, &mut count);
-            }
+            came = fds[1].revents().contains(PollFlags::IN);
         }
-        self.answers.asleep.store(false, Ordering::SeqCst);
+        self.answers.wake(came);
         Ok(())
     }
 }

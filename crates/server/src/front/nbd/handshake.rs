@@ -34,9 +34,9 @@ pub struct Session {
 }
 
 /// What was agreed on so far.
-#[derive(Default)]
 struct Agreed {
     no_zeroes: bool,
+    security: Security,
     structured: bool,
     /// For which name the context was chosen.
     allocation: Option<Vec<u8>>,
@@ -45,15 +45,46 @@ struct Agreed {
 /// What follows an option.
 enum Next {
     Option,
+    Tls,
     Transmission(Arc<Export>),
     End,
 }
 
-/// Shake hands; `None`: the client left.
+/// How a connection stands to TLS.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Security {
+    /// There is none.
+    None,
+    /// The client may begin it.
+    Offered,
+    /// The client must begin it before all else.
+    Required,
+    /// It is there.
+    Begun,
+}
+
+/// How a handshake ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The client left.
+    Left,
+    /// TLS begins now; then [`negotiate`] goes on with what that carries.
+    Tls(Greeted),
+    /// The client has what it uses.
+    Agreed(Session),
+}
+
+/// What outlives the begin of TLS: all else is to be agreed on again.
+#[derive(Clone, Copy, Debug)]
+pub struct Greeted {
+    no_zeroes: bool,
+}
+
+/// Greet a client; `None`: it left.
 ///
 /// # Errors
 /// Why the connection cannot go on: a sentence.
-pub fn negotiate(stream: &mut (impl Read + Write), exports: &Exports) -> Result<Option<Session>, String> {
+pub fn greet(stream: &mut (impl Read + Write)) -> Result<Option<Greeted>, String> {
     let mut hello = wire::INIT.to_be_bytes().to_vec();
     hello.extend(wire::HAVE_OPTION.to_be_bytes());
     hello.extend((wire::FIXED_NEWSTYLE | wire::NO_ZEROES).to_be_bytes());
@@ -66,18 +97,32 @@ pub fn negotiate(stream: &mut (impl Read + Write), exports: &Exports) -> Result<
     if flags & !u32::from(wire::FIXED_NEWSTYLE | wire::NO_ZEROES) != 0 {
         return Err(format!("the client wants what there is not (flags {flags:#x})"));
     }
-    let mut agreed = Agreed { no_zeroes: flags & u32::from(wire::NO_ZEROES) != 0, ..Agreed::default() };
+    Ok(Some(Greeted { no_zeroes: flags & u32::from(wire::NO_ZEROES) != 0 }))
+}
+
+/// Take options until the client is content.
+///
+/// # Errors
+/// Why the connection cannot go on: a sentence.
+pub fn negotiate(
+    stream: &mut (impl Read + Write),
+    exports: &Exports,
+    greeted: Greeted,
+    security: Security,
+) -> Result<Outcome, String> {
+    let mut agreed = Agreed { no_zeroes: greeted.no_zeroes, security, structured: false, allocation: None };
     for _ in 0..OPTIONS_MAX {
         match one_option(stream, exports, &mut agreed)? {
             Next::Option => {}
-            Next::End => return Ok(None),
+            Next::Tls => return Ok(Outcome::Tls(greeted)),
+            Next::End => return Ok(Outcome::Left),
             Next::Transmission(export) => {
                 let name = agreed.allocation.as_deref();
                 let same = |name| {
                     exports.find(&String::from_utf8_lossy(name)).is_some_and(|e| Arc::ptr_eq(&e, &export))
                 };
                 let allocation = name.is_some_and(same);
-                return Ok(Some(Session { export, structured: agreed.structured, allocation }));
+                return Ok(Outcome::Agreed(Session { export, structured: agreed.structured, allocation }));
             }
         }
     }
@@ -119,7 +164,14 @@ fn one_option(
         answer(stream, option, reply::ERR_TOO_BIG, b"too long")?;
         return Ok(Next::Option);
     }
+    if agreed.security == Security::Required && !matches!(option, option::ABORT | option::STARTTLS) {
+        if option == option::EXPORT_NAME {
+            return Err("the client does not begin TLS".to_owned());
+        }
+        return answer(stream, option, reply::ERR_TLS_REQD, b"first STARTTLS").map(|()| Next::Option);
+    }
     match option {
+        option::STARTTLS if agreed.security != Security::None => start_tls(stream, agreed, &data),
         option::EXPORT_NAME => export_name(stream, exports, agreed, &data),
         option::ABORT => {
             // Who is gone already does not wait for it.
@@ -142,6 +194,15 @@ fn one_option(
     }
 }
 
+fn start_tls(stream: &mut impl Write, agreed: &Agreed, data: &[u8]) -> Result<Next, String> {
+    let wrong = match (agreed.security, data) {
+        (Security::Begun, _) => "TLS has begun already",
+        (_, []) => return answer(stream, option::STARTTLS, reply::ACK, &[]).map(|()| Next::Tls),
+        _ => "this option has no data",
+    };
+    answer(stream, option::STARTTLS, reply::ERR_INVALID, wrong.as_bytes()).map(|()| Next::Option)
+}
+
 /// The old way to choose an export; it knows no errors.
 fn export_name(
     stream: &mut impl Write,
@@ -151,7 +212,7 @@ fn export_name(
 ) -> Result<Next, String> {
     let name = String::from_utf8_lossy(name);
     let export = exports.find(&name).ok_or_else(|| format!("there is no export '{name}'"))?;
-    let mut out = export.bytes.to_be_bytes().to_vec();
+    let mut out = export.bytes().to_be_bytes().to_vec();
     out.extend(abilities(&export, agreed.structured).to_be_bytes());
     if !agreed.no_zeroes {
         out.extend([0; 124]);
@@ -223,7 +284,7 @@ fn go(
         answer(stream, option, reply::INFO, &bytes)
     };
     let size =
-        export.bytes.to_be_bytes().into_iter().chain(abilities(&export, agreed.structured).to_be_bytes());
+        export.bytes().to_be_bytes().into_iter().chain(abilities(&export, agreed.structured).to_be_bytes());
     tell(info::EXPORT, &size.collect::<Vec<u8>>())?;
     let least = export.device.back().block_bytes();
     let sizes: Vec<u8> =

@@ -1,11 +1,10 @@
 //! NBD, as its protocol's document has it: fixed newstyle, listing, structured replies, block status of `base:allocation`,
-//! flush, FUA, trim, write zeroes, several connections to an export.
+//! flush, FUA, trim, write zeroes, several connections to an export, TLS.
 //!
-//! Not there: TLS, extended headers, resize, cache, payloads of block status.
+//! Not there: extended headers, resize, cache, payloads of block status.
 
 mod connection;
 mod handshake;
-mod operations;
 mod receive;
 mod requests;
 mod transmit;
@@ -18,8 +17,9 @@ use std::time::Duration;
 use super::FrontEnd;
 use crate::exports::{Export, Exports};
 use crate::net::Stream;
+use crate::tls::Tls;
 use connection::Connection;
-pub use handshake::{Session, negotiate};
+pub use handshake::{Greeted, Outcome, Security, Session, greet, negotiate};
 
 /// Largest payload, bytes: what every client may expect that asks for no other.
 pub const PAYLOAD_MAX: u32 = 32 << 20;
@@ -42,10 +42,33 @@ impl Default for Bounds {
 }
 
 /// The front end.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Nbd {
     /// For each connection.
     pub bounds: Bounds,
+    /// Certificates; `None`: no TLS.
+    pub tls: Option<Tls>,
+}
+
+impl Nbd {
+    /// Shake hands, with TLS between if client or server want it; `None`: the client left.
+    fn agree(&self, mut stream: Stream, exports: &Exports) -> Result<Option<(Stream, Session)>, String> {
+        let Some(mut greeted) = greet(&mut stream)? else { return Ok(None) };
+        let mut security = match &self.tls {
+            None => Security::None,
+            Some(tls) if tls.is_required(&stream) => Security::Required,
+            Some(_) => Security::Offered,
+        };
+        loop {
+            match (negotiate(&mut stream, exports, greeted, security)?, &self.tls) {
+                (Outcome::Agreed(session), _) => return Ok(Some((stream, session))),
+                (Outcome::Tls(again), Some(tls)) => {
+                    (greeted, security, stream) = (again, Security::Begun, tls.accept(stream)?);
+                }
+                (Outcome::Left | Outcome::Tls(_), _) => return Ok(None),
+            }
+        }
+    }
 }
 
 impl FrontEnd for Nbd {
@@ -53,9 +76,9 @@ impl FrontEnd for Nbd {
         "nbd"
     }
 
-    fn serve(&self, mut stream: Stream, exports: &Arc<Exports>, drain: &AtomicBool) -> Result<(), String> {
+    fn serve(&self, stream: Stream, exports: &Arc<Exports>, drain: &AtomicBool) -> Result<(), String> {
         stream.set_timeout(Some(HANDSHAKE_TIMEOUT)).map_err(|error| error.to_string())?;
-        let Some(session) = negotiate(&mut stream, exports)? else { return Ok(()) };
+        let Some((stream, session)) = self.agree(stream, exports)? else { return Ok(()) };
         let counted = Counted::new(&session.export);
         let answer = Connection::new(stream, session, self.bounds)?.run(drain);
         drop(counted);

@@ -58,7 +58,7 @@ pub(super) fn check(request: &Request, session: &Session) -> Result<Task, Error>
         return Err(Error::Perm);
     }
     let end = request.offset.checked_add(bytes.into());
-    let inside = end.is_some_and(|end| end <= session.export.bytes);
+    let inside = end.is_some_and(|end| end <= session.export.bytes());
     match task {
         Task::Do(Action::Flush) if request.offset != 0 || bytes != 0 => Err(Error::Invalid),
         Task::Do(Action::Write | Action::Zero { .. }) if !inside => Err(Error::NoSpace),

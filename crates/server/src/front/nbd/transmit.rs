@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};
 
+use super::super::operations::{Operation, Operations};
 use super::handshake::ALLOCATION_ID;
-use super::operations::{Operation, Operations};
-use super::wire::{self, Error, chunk, state};
+use super::wire::{self, Error, Request, chunk, state};
 use crate::back::Extent;
 use crate::io::{Action, Io};
 
@@ -88,11 +88,11 @@ impl Transmit {
     }
 
     /// The answer to an operation that is done.
-    pub(super) fn answer(&mut self, operation: Operation, spare: &mut Operations) {
+    pub(super) fn answer(&mut self, operation: Operation<Request>, spare: &mut Operations<Request>) {
         let Operation { request, action, mut parts, error, .. } = operation;
         match error {
             Some(error) => {
-                self.error(request.cookie, error);
+                self.error(request.cookie, error.into());
                 parts.drain(..).flatten().for_each(|io| spare.recycle(io));
                 return spare.recycle_list(parts);
             }
@@ -130,7 +130,7 @@ impl Transmit {
     pub(super) fn send(
         &mut self,
         stream: &mut impl Write,
-        spare: &mut Operations,
+        spare: &mut Operations<Request>,
     ) -> io::Result<(u64, bool)> {
         let (mut data, mut any) = (0, false);
         while !self.pieces.is_empty() {
@@ -156,7 +156,7 @@ impl Transmit {
     }
 
     /// So many bytes are sent.
-    fn gone(&mut self, bytes: usize, spare: &mut Operations) -> u64 {
+    fn gone(&mut self, bytes: usize, spare: &mut Operations<Request>) -> u64 {
         self.sent += bytes;
         let mut data = 0;
         while let Some(len) =

@@ -1,7 +1,8 @@
 //! Requests under way: each in parts that the device's queue takes, and what its client is to be told.
 
-use super::wire::{Error, Request};
-use crate::io::{Action, Io, Ios};
+use std::ops::Range;
+
+use crate::io::{Action, Fault, Io, Ios};
 
 /// Parts of a trim or zeroing under way at a time; a read or write has all of its own at once, as their memory is bounded.
 const PARTS_MAX: u32 = 64;
@@ -9,24 +10,25 @@ const PARTS_MAX: u32 = 64;
 const SPARE_MAX: usize = 256;
 const SPARE_BYTES_MAX: usize = 68 << 10;
 
-/// A request under way.
+/// A request under way; `R`: what its protocol knows of it.
 #[derive(Debug)]
-pub(super) struct Operation {
-    pub(super) request: Request,
+pub(super) struct Operation<R> {
+    pub(super) request: R,
     pub(super) action: Action,
+    fua: bool,
     /// Parts of a read by their number, as they come back.
     pub(super) parts: Vec<Option<Box<Io>>>,
     /// Parts under way.
     left: u32,
     /// Where the next part begins, and the end, on the device.
     rest: (u64, u64),
-    pub(super) error: Option<Error>,
+    pub(super) error: Option<Fault>,
 }
 
 /// The requests of a connection that are under way.
-#[derive(Debug, Default)]
-pub(super) struct Operations {
-    slots: Vec<Option<Operation>>,
+#[derive(Debug)]
+pub(super) struct Operations<R> {
+    slots: Vec<Option<Operation<R>>>,
     free: Vec<u32>,
     spare: Ios,
     /// Lists of parts, empty, kept for their memory.
@@ -37,9 +39,10 @@ pub(super) struct Operations {
     align: u32,
 }
 
-impl Operations {
-    pub(super) fn new(max_sectors: u32, align: u32) -> Operations {
-        Operations { part_max: max_sectors * 512, align, ..Operations::default() }
+impl<R> Operations<R> {
+    pub(super) fn new(max_sectors: u32, align: u32) -> Operations<R> {
+        let (slots, free, spare, spare_parts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Operations { slots, free, spare, spare_parts, part_max: max_sectors * 512, align }
     }
 
     /// How many are under way.
@@ -72,14 +75,22 @@ impl Operations {
         }
     }
 
-    /// Begin `request`, which starts at `offset` of the device; its first parts go to `ios`.
-    pub(super) fn begin(&mut self, request: Request, action: Action, offset: u64, ios: &mut Ios) -> u32 {
+    /// Begin `request`, which is about these bytes of the device; its first parts go to `ios`.
+    pub(super) fn begin(
+        &mut self,
+        request: R,
+        action: Action,
+        fua: bool,
+        bytes: Range<u64>,
+        ios: &mut Ios,
+    ) -> u32 {
         let operation = Operation {
             request,
             action,
+            fua: fua && action != Action::Read,
             parts: self.spare_parts.pop().unwrap_or_default(),
             left: 0,
-            rest: (offset, offset + u64::from(request.bytes)),
+            rest: (bytes.start, bytes.end),
             error: None,
         };
         let at = self.free.pop().unwrap_or_else(|| {
@@ -119,20 +130,20 @@ impl Operations {
             let bytes = (end - start).min(most) as u32;
             operation.rest.0 += u64::from(bytes);
             let number = if operation.action == Action::Read { operation.parts.len() as u64 } else { 0 };
-            let (action, fua) = (operation.action, operation.request.flags & super::wire::flag::FUA != 0);
+            let (action, fua) = (operation.action, operation.fua);
             let mut io = self.io(u64::from(at) << 32 | number, action, start, bytes);
-            io.fua = fua && action != Action::Read;
+            io.fua = fua;
             self.add(at, io, ios);
         }
     }
 
     /// A part came back; more of it goes to `ios`. When that was the last: the operation.
-    pub(super) fn part_done(&mut self, io: Box<Io>, ios: &mut Ios) -> Option<Operation> {
+    pub(super) fn part_done(&mut self, io: Box<Io>, ios: &mut Ios) -> Option<Operation<R>> {
         let (at, number) = ((io.tag >> 32) as u32, (io.tag & 0xffff_ffff) as usize);
         let operation = self.slots.get_mut(at as usize)?.as_mut()?;
         operation.left -= 1;
         if let Err(fault) = io.result {
-            operation.error.get_or_insert(fault.into());
+            operation.error.get_or_insert(fault);
             operation.rest.0 = operation.rest.1; // what is left would be in vain
         }
         if operation.action == Action::Read {
@@ -145,7 +156,7 @@ impl Operations {
     }
 
     /// The operation at `at` if it is done.
-    pub(super) fn take_done(&mut self, at: u32) -> Option<Operation> {
+    pub(super) fn take_done(&mut self, at: u32) -> Option<Operation<R>> {
         let slot = &mut self.slots[at as usize];
         let done = slot.take_if(|operation| operation.left == 0 && operation.rest.0 == operation.rest.1);
         if done.is_some() {

@@ -1,4 +1,4 @@
-//! How much later than it should something was: a histogram with two bits of precision, from 1 us to hours.
+//! A histogram of times with two bits of precision, up to hours.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const STEPS: usize = 4;
 const BUCKETS: usize = 40 * STEPS;
 
-/// Counts by lateness; threads may add at the same time.
+/// Counts by time; threads may add at the same time.
 #[derive(Debug)]
-pub struct Lateness {
+pub struct Histogram {
     counts: Box<[AtomicU64]>,
     longest_ns: AtomicU64,
 }
@@ -18,17 +18,17 @@ pub struct Lateness {
 pub struct Summary {
     /// How many were counted.
     pub count: u64,
-    /// Half were not later than this, nanoseconds; rounded up by at most a quarter.
+    /// Half were not longer than this, nanoseconds; rounded up by at most a quarter.
     pub p50_ns: u64,
-    /// 99 % were not later than this.
+    /// 99 % were not longer than this.
     pub p99_ns: u64,
     /// The longest, exactly.
     pub longest_ns: u64,
 }
 
-impl Default for Lateness {
-    fn default() -> Lateness {
-        Lateness { counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), longest_ns: AtomicU64::new(0) }
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram { counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), longest_ns: AtomicU64::new(0) }
     }
 }
 
@@ -39,17 +39,23 @@ fn bucket(ns: u64) -> usize {
     ((power - 2) * STEPS + step).min(BUCKETS - 1)
 }
 
-/// The largest lateness that `bucket` counts.
+/// The longest time that `bucket` counts.
 fn upper_ns(bucket: usize) -> u64 {
     let (power, step) = (bucket / STEPS, bucket % STEPS);
     (((STEPS + step + 1) as u64) << power) - 1
 }
 
-impl Lateness {
-    /// One was so late.
+impl Histogram {
+    /// One took so long.
     pub fn add(&self, ns: u64) {
         self.counts[bucket(ns)].fetch_add(1, Relaxed);
         self.longest_ns.fetch_max(ns, Relaxed);
+    }
+
+    /// What was counted: the longest time that a bucket counts, nanoseconds, and how many; empty ones are left out.
+    pub fn counts(&self) -> Vec<(u64, u64)> {
+        let counts = self.counts.iter().map(|count| count.load(Relaxed)).enumerate();
+        counts.filter(|(_, count)| *count > 0).map(|(bucket, count)| (upper_ns(bucket), count)).collect()
     }
 
     /// What came out so far.
@@ -84,12 +90,13 @@ mod tests {
 
     #[test]
     fn percentiles_count_from_below() {
-        let lateness = Lateness::default();
-        (0..98).for_each(|_| lateness.add(1_000));
-        lateness.add(50_000);
-        lateness.add(9_000_000);
-        let Summary { count, p50_ns, p99_ns, longest_ns } = lateness.summary();
+        let histogram = Histogram::default();
+        (0..98).for_each(|_| histogram.add(1_000));
+        histogram.add(50_000);
+        histogram.add(9_000_000);
+        let Summary { count, p50_ns, p99_ns, longest_ns } = histogram.summary();
         assert_eq!((count, longest_ns), (100, 9_000_000));
+        assert_eq!(histogram.counts().iter().map(|(_, count)| *count).collect::<Vec<_>>(), [98, 1, 1]);
         assert!((1_000..1_250).contains(&p50_ns) && (50_000..62_500).contains(&p99_ns), "{p50_ns} {p99_ns}");
     }
 }
