@@ -13,7 +13,7 @@ use crate::number::short;
 
 /// Best settings that are listed.
 const LISTED: usize = 10;
-/// Circumstances with sections of their own; a page of hundreds would help nobody, and the table has all of them.
+/// Circumstances with sections of their own; a page of hundreds is not read, and the table has all of them.
 const SECTIONS_MAX: usize = 60;
 
 /// The page.

@@ -1,4 +1,4 @@
-//! A sweep under way: what has run, what is next, which settings are left.
+//! A sweep as it runs: what has run, what is next, which settings are left.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,7 +18,7 @@ use crate::output::reason;
 /// Most runs whose settings are tried before anything runs.
 const TRIED_MAX: usize = 2000;
 
-/// A sweep under way.
+/// A sweep as it runs.
 pub struct Session {
     /// What it runs.
     pub plan: Plan,
@@ -106,7 +106,7 @@ fn try_out(plan: &Plan, lab: &Lab) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The goal's figures are of somebody who runs.
+/// The goal's figures are of a job that runs.
 fn has_figures(plan: &Plan, scenario: &fairlift_sim::scenario::Scenario) -> Result<(), Failure> {
     let case = &scenario.cases[0];
     let jobs = case.jobs.iter().map(|job| job.name.clone());

@@ -173,7 +173,7 @@ impl<'a> Map<'a> {
         svg.inline_of(self.width)
     }
 
-    /// For whom the device worked or stood still.
+    /// The job that the device worked or idled for.
     fn draw_lanes(&self, svg: &mut Svg) {
         let middle = |lane: usize| TOP + SECTORS + GAP + (lane as f64 + 0.5) * LANE;
         for lane in 0..self.lanes.len() {
@@ -194,7 +194,7 @@ impl<'a> Map<'a> {
     }
 }
 
-/// Stretches without the gaps that nobody would see.
+/// Stretches without the gaps that cannot be seen.
 fn joined(stretches: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     const UNSEEN: f64 = 0.3;
     let mut out: Vec<(f64, f64)> = Vec::new();

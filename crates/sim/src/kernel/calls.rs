@@ -297,7 +297,7 @@ impl Sys {
         Ok(())
     }
 
-    /// `statfs`: costs its CPU time.
+    /// `statfs`: costs its processor time.
     pub async fn statfs(&self) {
         self.call_cost().await;
     }

@@ -98,7 +98,7 @@ impl Ext {
         Directory::new(inode, group, block)
     }
 
-    /// The directory that holds `path`; one that nobody made counts as the root.
+    /// The directory that holds `path`; one that was never made counts as the root.
     fn parent_of(&self, path: &str) -> String {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         if self.directories.contains_key(parent) { parent.to_owned() } else { String::new() }
