@@ -101,15 +101,14 @@ impl Ranking<'_> {
         let numbers: Vec<u64> = seeds.map(|seed| self.plan.number(rung, circumstance, point, seed)).collect();
         let mut error = None;
         for number in &numbers {
-            let kept = self.journal.rows.get(number)?;
-            if kept.layout.is_none() {
-                error = error.or(Some(kept.error.to_string()));
+            if !self.journal.has(*number) {
+                return None;
             }
+            error = error.or_else(|| self.journal.error(*number).map(str::to_owned));
         }
         let mut stats = Vec::new();
-        for term in &self.plan.sweep.goal.terms {
-            let values: Vec<f64> =
-                numbers.iter().filter_map(|n| self.journal.figure(*n, &term.column)).collect();
+        for (at, term) in self.plan.sweep.goal.terms.iter().enumerate() {
+            let values: Vec<f64> = numbers.iter().filter_map(|n| self.journal.goal_figure(*n, at)).collect();
             if values.len() < numbers.len() {
                 error = error.or(Some(format!("no figure '{}'", term.column)));
             }

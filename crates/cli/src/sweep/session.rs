@@ -43,7 +43,8 @@ impl Session {
         std::fs::create_dir_all(folder).map_err(|e| {
             Failure::new(format!("cannot write into '{}': {}", folder.display(), reason(&e))).at("--output")
         })?;
-        let journal = Journal::open(&folder.join("results.log"), hash)?;
+        let goal = plan.sweep.goal.terms.iter().map(|term| term.column.clone()).collect();
+        let journal = Journal::open(&folder.join("results.log"), hash, goal)?;
         let alive = plan.distinct.clone();
         Ok(Session { plan, journal, folder: folder.to_owned(), rung: 0, alive })
     }
@@ -51,12 +52,12 @@ impl Session {
     /// The runs of this rung that have not run.
     pub fn pending(&self) -> Vec<u64> {
         let mut rows = self.plan.rows_of(self.rung, &self.alive);
-        rows.retain(|number| !self.journal.rows.contains_key(number));
+        rows.retain(|number| !self.journal.has(*number));
         rows
     }
 
     /// A run is done.
-    pub fn record(&mut self, done: Done) -> Result<(), Failure> {
+    pub fn record(&mut self, done: &Done) -> Result<(), Failure> {
         self.journal.record(done)
     }
 
