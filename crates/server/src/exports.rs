@@ -8,7 +8,7 @@ use fairlift_core::GroupId;
 
 use crate::device::{Device, Share};
 
-/// An export as somebody wants it.
+/// An export as the user wants it.
 #[derive(Clone, Debug)]
 pub struct ExportOptions {
     /// Its name; "" is the one for clients that name none.

@@ -118,7 +118,7 @@ pub struct Config {
     pub control: Option<Address>,
     /// Where Prometheus connects.
     pub metrics: Option<Address>,
-    /// What a connection may have under way.
+    /// What a connection may have in flight.
     pub bounds: Bounds,
     /// Devices.
     pub devices: Vec<DeviceConfig>,

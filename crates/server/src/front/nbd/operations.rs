@@ -1,29 +1,29 @@
-//! Requests under way: each in parts that the device's queue takes, and what its client is to be told.
+//! Requests in flight: each in parts that the device's queue takes, and the answer for its client.
 
 use super::wire::{Error, Request};
 use crate::io::{Action, Io, Ios};
 
-/// Parts of a trim or zeroing under way at a time; a read or write has all of its own at once, as their memory is bounded.
+/// Parts of a trim or zeroing in flight at a time; a read or write has all of its own at once, as their memory is bounded.
 const PARTS_MAX: u32 = 64;
 /// Memory kept for later, pieces and bytes of each.
 const SPARE_MAX: usize = 256;
 const SPARE_BYTES_MAX: usize = 68 << 10;
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) request: Request,
     pub(super) action: Action,
     /// Parts of a read by their number, as they come back.
     pub(super) parts: Vec<Option<Box<Io>>>,
-    /// Parts under way.
+    /// Parts in flight.
     left: u32,
     /// Where the next part begins, and the end, on the device.
     rest: (u64, u64),
     pub(super) error: Option<Error>,
 }
 
-/// The requests of a connection that are under way.
+/// The requests of a connection that are in flight.
 #[derive(Debug, Default)]
 pub(super) struct Operations {
     slots: Vec<Option<Operation>>,
@@ -42,7 +42,7 @@ impl Operations {
         Operations { part_max: max_sectors * 512, align, ..Operations::default() }
     }
 
-    /// How many are under way.
+    /// How many are in flight.
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -106,7 +106,7 @@ impl Operations {
         ios.push(io);
     }
 
-    /// Submit of what is left as much as may be under way.
+    /// Submit of what is left as much as may be in flight.
     fn more_parts(&mut self, at: u32, ios: &mut Ios) {
         while let Some(operation) = &mut self.slots[at as usize] {
             let (start, end) = operation.rest;
