@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// optional: a probe on jbd2's wait for a commit (fprobe with registers); without it nobody yields to the journal
+// optional: a probe on jbd2's wait for a commit (fprobe with registers); without it no task yields to the journal
 #include <linux/fprobe.h>
 #include <linux/jbd2.h>
 

@@ -95,7 +95,7 @@ void fairlift_free(struct fairlift_core *core);
 
 u32 fairlift_insert(struct fairlift_core *core, const struct fairlift_arrival *arrival, u64 now);
 u32 fairlift_insert_head(struct fairlift_core *core, const struct fairlift_arrival *arrival, u64 now);
-/* A dispatched request, inserted for somebody who was to come, is this one. */
+/* A dispatched request that was inserted before its task had sent it is this one. */
 void fairlift_fill(struct fairlift_core *core, u32 slot, u64 sector, u32 sectors, u64 now);
 u32 fairlift_dispatch(struct fairlift_core *core, u64 now, u64 *until);
 void fairlift_complete(struct fairlift_core *core, u32 slot, u64 now);

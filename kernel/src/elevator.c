@@ -119,8 +119,8 @@ static int fl_init_sched(struct request_queue *q, struct elevator_type *type)
 	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, q);
 	/*
 	 * Groups share out the disk for writes as well. Writeback throttling has
-	 * its few slots before us and for all groups together: who has one and
-	 * waits here for a turn or a limit keeps everybody's flushes out.
+	 * its few slots before us and for all groups together: a task that has one
+	 * and waits here for a turn or a limit keeps the flushes of all groups out.
 	 */
 	set_bit(ELEVATOR_FLAG_DISABLE_WBT, &eq->flags);
 	wbt_disable_default(q->disk);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What comes and goes without the lock. A request that arrives, and one that is
- * done, is put on one list without a lock, with its time; whoever takes the lock
- * next tells the core of all of it, in order (fl_catch_up). As blk-mq asks for a
- * request after each arrival, that is nearly always the one who dispatches: so
- * he does the work of all processors, and they do not wait for each other.
+ * done, is put on one list without a lock, with its time; the processor that
+ * takes the lock next tells the core of all of it, in order (fl_catch_up). As
+ * blk-mq asks for a request after each arrival, that is nearly always the one
+ * that dispatches: it does the work of all, and they do not wait for each other.
  *
  * Only a completion that the core was waiting for takes the lock itself. For
  * that, who withholds the queue looks at the list once more, and who puts

@@ -119,7 +119,7 @@ u32 fl_bio_group(struct request_queue *q, struct bio *bio)
 {
 	struct fl_group *group;
 
-	/* Others wait for the file system's metadata and for memory, whoever asked for it first. */
+	/* Others wait for the file system's metadata and for memory, whichever task asked for it first. */
 	if (!fl_registered || !bio || !bio->bi_blkg || bio_issue_as_root_blkg(bio))
 		return 0;
 	/* The bio holds its blkg; q is not frozen, so its policy stays. */

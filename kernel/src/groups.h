@@ -37,7 +37,7 @@ struct fl_group {
 
 extern struct blkcg_policy fl_policy;
 
-/* How much of what somebody wrote into a file goes to the log, by %*pE: he may be anybody, and what reads the log a terminal. */
+/* How much of a text written into a file goes to the log, by %*pE: any user may have written it, and the log is read on a terminal. */
 static inline int fl_shown(const char *text)
 {
 	return strnlen(text, 64);

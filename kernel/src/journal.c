@@ -94,7 +94,7 @@ static int fl_commit_waited_for(struct fprobe *probe, unsigned long ip, unsigned
 
 static struct fprobe fl_probe;
 
-/* Why there may be no probe although somebody wants it. */
+/* Why there may be no probe although the tunable asks for it. */
 static void fl_say_no_probe(int error)
 {
 	void *wait = __symbol_get("jbd2_log_wait_commit");

@@ -9,7 +9,7 @@
  *   part of a split one, on a queue with nomerges 2). It sleeps where the block
  *   layer asks how many tags it may take, and is charged for one bio and a
  *   sector; the rest when the request comes, and nothing if it is a flush alone. What it sends is never held: the
- *   kernel's flush machine would hold back everybody's flushes with it.
+ *   kernel's flush machine would hold back the flushes of all groups with it.
  *
  * So nothing that waits has a tag, a slot or a hardware queue. A line is one of
  * a group of the core in one direction, first come, first served; of each the
@@ -26,7 +26,7 @@
 #define FL_BATCH	32
 /* What a sender is charged before one knows what it sends. */
 #define FL_SENDER_BYTES	SECTOR_SIZE
-/* A sleeping sender keeps the queue from being frozen: it looks whether somebody wants to that often. */
+/* A sleeping sender keeps the queue from being frozen: it looks that often whether the block layer wants to freeze it. */
 #define FL_SENDER_LOOKS	(HZ / 20)
 
 /* A sender in a line, as a bio that goes nowhere. */
@@ -46,7 +46,7 @@ struct fl_outlet {
 
 static struct workqueue_struct *fl_workers;
 
-/* bi_flags has two bits that nobody uses. This one says: charged, and may pass. */
+/* bi_flags has two bits that no code uses. This one says: charged, and may pass. */
 #define FL_BIO_CHARGED	15
 static_assert(BIO_FLAG_LAST <= FL_BIO_CHARGED);
 
@@ -171,7 +171,7 @@ static void fl_ask_for_first(struct fl_queue *fq, u32 number, u64 now)
 	}
 }
 
-/* Let go whom the limits allow by now, and come again when they allow the next. */
+/* Let go the bios and senders that the limits allow by now, and come again when they allow the next. */
 void fl_let_in(struct fl_queue *fq, u64 now)
 {
 	u64 until = 0;
@@ -203,7 +203,7 @@ static enum hrtimer_restart fl_limit_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Group number is about to go: all but the first of its lines, whom the core knows, wait in those of the group above. */
+/* Group number is about to go: all but the first of its lines, which the core knows, wait in those of the group above. */
 void fl_lines_move(struct fl_queue *fq, u32 number, u32 parent, u64 now)
 {
 	int direction;
@@ -248,7 +248,7 @@ bool fl_hold_bio(struct fl_queue *fq, struct bio *bio)
 			bio_set_flag(bio, FL_BIO_CHARGED);
 	}
 	if (line < fq->lines_max) {
-		/* It was accepted: whoever sends it on may wait for a tag, and nobody looks for its completion. */
+		/* It was accepted: the worker that sends it on may wait for a tag, and no task looks for its completion. */
 		bio->bi_opf &= ~(REQ_NOWAIT | REQ_POLLED);
 		fl_enter_line(fq, line, bio);
 		if (fl_is_told(fq, held))

@@ -42,7 +42,7 @@ static u8 fl_op(blk_opf_t opf)
 	}
 }
 
-/* Writeback is sent by whoever finds it to do: that says nothing of where the task is. Nor does what counts as the root's. */
+/* Any task may send writeback: its sender says nothing of where the task is. Nor does what counts as the root's. */
 static u16 fl_own(struct request *rq)
 {
 	blk_opf_t opf = rq->cmd_flags;

@@ -54,7 +54,7 @@ struct fl_queue {
 	u32 requests_max;
 	unsigned int async_depth;	/* scheduler tags async requests may take; 0: see fl_async_depth() */
 	unsigned int word_tags;		/* tags in each word of the pool */
-	bool limited;			/* a group has a limit, or somebody waits for one it had */
+	bool limited;			/* a group has a limit, or a bio waits for one it had */
 	bool yields;			/* the tunable yield is on */
 	bool has_groups;		/* a cgroup sent something */
 
@@ -84,7 +84,7 @@ struct fl_queue {
 	/* Those who wait for their turn, before they have a tag (turns.c). */
 	struct fl_turn **turns;		/* by the core's slot: who has that place */
 	struct list_head *turn_lines;	/* by group and class */
-	struct list_head comers;	/* whose turn it is, on their way */
+	struct list_head comers;	/* they have the turn and are coming */
 	DECLARE_HASHTABLE(comers_by_task, 5);
 	unsigned int coming, coming_max;
 	struct list_head due;		/* their requests, which go before all others */
@@ -124,7 +124,7 @@ enum fl_place {
 #define FL_RQF_TURN	((__force req_flags_t)(1u << 30))
 static_assert(__RQF_BITS <= 30);
 
-/* A quarter of the tags is kept for those somebody waits for, if nobody says otherwise: writeback alone must not take all. */
+/* By default a quarter of the tags is kept for requests that a task waits for: writeback alone must not take all. */
 static inline unsigned int fl_async_depth(struct fl_queue *fq)
 {
 	return READ_ONCE(fq->async_depth) ?: max(fq->q->nr_requests * 3 / 4, 1ul);

@@ -2,20 +2,20 @@
 /*
  * Who sends data that the block layer puts between two flushes (PREFLUSH, or
  * FUA on a disk that has none) waits here for its turn, before it has a tag.
- * The kernel's flush machine sends no flush while such data is on its way,
- * whosever it is: were it to wait for its turn in the queue, everybody's fsync
+ * The kernel's flush machine sends no flush while such data is in flight, of
+ * any group: were it to wait for its turn in the queue, the fsync of all groups
  * would wait with it, at weight 1 beside 1000 for half a minute.
  *
  * The task sleeps where the block layer asks how many tags it may take. The
  * core gets a request in its name, a place; when that is dispatched the task
  * goes on, takes a tag, and its request has the place: it goes to the device at
  * once, and the place is done when it is. Of the tasks of a group and class the
- * first has a place, so these are few, however many tasks wait. Who finds nobody
- * waiting goes before what else his group has queued, who waits in a line behind
- * it, so that a group's reads are not held up by its crowd of writers.
+ * first has a place, so these are few, however many tasks wait. A task that finds
+ * none waiting goes before what else its group has queued, one that waits in a
+ * line goes behind it, so that a group's reads do not wait for its many writers.
  *
- * Nobody waits longer than FL_TURN_LATE_NS for a task whose turn it is: it may
- * need a tag, and those who have the tags may wait for it. Then its place is
+ * The device idles no longer than FL_TURN_LATE_NS for a task that has the turn: it
+ * may need a tag, and the tasks that have the tags may wait for it. Then its place is
  * done, and paid for with that time; when it comes it goes without one.
  */
 #include <linux/completion.h>
@@ -25,9 +25,9 @@
 #include "shim.h"
 
 #define FL_TURN_LATE_NS		(10 * NSEC_PER_MSEC)
-/* A sleeping task keeps the queue from being frozen: it looks whether somebody wants to that often. */
+/* A sleeping task keeps the queue from being frozen: it looks that often whether the block layer wants to freeze it. */
 #define FL_TURN_LOOKS		(HZ / 20)
-/* Tasks that may be on their way at a time, however deep the device's queue is. */
+/* Tasks that may be coming at a time, however deep the device's queue is. */
 #define FL_TURNS_MAX		32
 /* Lines of a group: by the class of the task, since nothing goes past the first of a line. */
 #define FL_TURN_LINES		3
@@ -47,7 +47,7 @@ struct fl_turn {
 	struct fairlift_arrival arrival;
 	enum fl_turn_state state;
 	u32 place;			/* the core's slot, of the first of a line and of one who comes */
-	u64 late;			/* when nobody waits for it any more */
+	u64 late;			/* when the device no longer idles for it */
 };
 
 /* Does the block layer put data sent with these flags between flushes? A flush alone has the same flags: it waits for its turn, too. */
@@ -71,7 +71,7 @@ static void fl_decide(struct fl_turn *turn, enum fl_turn_state state)
 	complete(&turn->decided);
 }
 
-/* A place for the first of a line. When the core has none left nobody of the line has a turn. */
+/* A place for the first of a line. When the core has none left no task of the line has a turn. */
 static void fl_ask_for_place(struct fl_queue *fq, struct list_head *line, bool at_head, u64 now)
 {
 	struct fl_turn *first;
@@ -92,7 +92,7 @@ static void fl_ask_for_place(struct fl_queue *fq, struct list_head *line, bool a
 	}
 }
 
-/* Its place stays behind, for nobody: fl_next() passes it over. */
+/* Its place stays behind without a task: fl_next() passes it over. */
 static void fl_leave_turns(struct fl_queue *fq, struct fl_turn *turn, u64 now)
 {
 	bool was_first = fl_is_first(turn);
@@ -105,7 +105,7 @@ static void fl_leave_turns(struct fl_queue *fq, struct fl_turn *turn, u64 now)
 	fl_ask_for_place(fq, turn->line, false, now);
 }
 
-/* May the core be asked for more, or are enough on their way? */
+/* May the core be asked for more, or are enough coming? */
 bool fl_turns_are_full(struct fl_queue *fq)
 {
 	return fq->coming >= fq->coming_max;
@@ -130,7 +130,7 @@ void fl_turn_begins(struct fl_queue *fq, u32 place, u64 now)
 	fl_decide(turn, FL_TURN_COMES);
 }
 
-/* Nobody waits for it any more. */
+/* The device no longer idles for it. */
 static void fl_turn_is_late(struct fl_queue *fq, struct fl_turn *turn, u64 now)
 {
 	list_del(&turn->node);
@@ -309,7 +309,7 @@ int fl_turns_enter(struct fl_queue *fq)
 	return 0;
 }
 
-/* The queue is frozen: nobody waits. */
+/* The queue is frozen: no task waits. */
 void fl_turns_leave(struct fl_queue *fq)
 {
 	hrtimer_cancel(&fq->turn_timer);

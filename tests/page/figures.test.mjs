@@ -168,3 +168,49 @@ test("each group's share is drawn beside what its weight entitles it to", async 
   await first.screenshot({ path: join(folder, "group-share.png") });
   await context.close();
 });
+
+test("a request of the map is read by pointer and keyboard", async () => {
+  const { context, page } = await open(browser, "demo");
+  await unfold(page);
+  const map = page.locator(".map").last();
+  await map.scrollIntoViewIfNeeded();
+  // What the attributes say, unpacked here anew, and where the path draws it.
+  const drawn = await map.evaluate((box) => {
+    const path = box.querySelector('[data-name="database: read"]'), svg = path.ownerSVGElement, frame = svg.getBoundingClientRect();
+    const moves = path.getAttribute("d").match(/[Mm][^Mm]+/g).map((move) => move.slice(1).split(/[ h]/).map(parseFloat));
+    const runs = [], ends = { x: 0, y: 0 };
+    for (const [right, down, length] of moves) {
+      runs.push([ends.x + right, ends.y + down, length]);
+      [ends.x, ends.y] = [ends.x + right + length, ends.y + down];
+    }
+    let end = 0, length = 0;
+    const requests = path.dataset.requests.split(" ").map((text) => {
+      const [gap, us, sectors] = text.split(",");
+      const first = end + (gap === "" ? 0 : parseInt(gap, 36));
+      if (sectors !== undefined) length = parseInt(sectors, 36);
+      end = first + length;
+      return { first, length, us: parseInt(us, 36) };
+    });
+    const shown = runs.findIndex(([x]) => x > 20 && x < box.clientWidth / 2);
+    return { count: [runs.length, requests.length], request: requests[shown], lengths: [...new Set(requests.map((r) => r.length))],
+      x: frame.left + runs[shown][0] + 0.5, y: frame.top + runs[shown][1] };
+  });
+  assert.equal(drawn.count[0], drawn.count[1]);
+  assert.deepEqual(drawn.lengths, [16], "the database reads 8 KiB");
+  await page.mouse.move(drawn.x, drawn.y);
+  const read = page.locator(".fixed-read:visible");
+  const text = await read.innerText();
+  assert.match(text, /database: read/);
+  assert.ok(text.includes(`8 KiB at sector ${drawn.request.first} (`), text);
+  const ms = Number(/, ([\d.]+) ms in the device/.exec(text)[1]);
+  assert.ok(Math.abs(ms * 1000 - drawn.request.us) < 60, `${text} and ${drawn.request.us} us`);
+  await page.mouse.move(0, 0);
+  assert.equal(await read.count(), 0);
+  await map.focus();
+  for (const key of ["Shift+ArrowRight", "Shift+ArrowRight", "Shift+ArrowLeft"]) await page.keyboard.press(key);
+  assert.match(await read.innerText(), /in the device/);
+  assert.match(await page.locator(".map ~ .unseen").last().textContent(), /in the device/);
+  await page.keyboard.press("Escape");
+  assert.equal(await read.count(), 0);
+  await context.close();
+});

@@ -530,6 +530,10 @@ pub struct WhichArguments {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
+    /// Write it as one HTML page
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
+
     /// Simulate this many runs at a time [default: number of processors]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<usize>,

@@ -22,7 +22,7 @@ const DEVICE: &str = "sata7200-2009";
 /// Longest runtime, microseconds: a day.
 const RUNTIME_US_MAX: u64 = 86_400_000_000;
 
-/// How many schedulers to run it under when nobody says.
+/// How many schedulers to run it under when the user names none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Columns {
     /// The scenario's own, or all that the kernel has.
@@ -413,7 +413,7 @@ pub fn choose(scenario: &mut Scenario, asked: &[String]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// What is compared when nobody says: what the kernel itself has.
+/// What is compared when the user names none: what the kernel itself has.
 fn defaults(rules: &Rules) -> Vec<String> {
     let own = |name: &&Name| !name.word.starts_with("fl-") && name.word != "anticipatory";
     names::of_era(Era::of(rules)).filter(own).map(|name| name.word.to_owned()).collect()

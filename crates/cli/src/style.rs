@@ -1,4 +1,4 @@
-//! Bold and colour, where the reader can see them; and what somebody else's text may not do to a terminal.
+//! Bold and colour, where the reader can see them; and what text from outside may not do to a terminal.
 
 use std::io::IsTerminal;
 
@@ -37,7 +37,7 @@ impl Style {
         self.escaped(text, "1;33")
     }
 
-    /// `text` with control characters shown (`\x1b`) instead of sent: names come from files that anybody may have written. Line
+    /// `text` with control characters shown (`\x1b`) instead of sent: names come from files that strangers may have written. Line
     /// ends stay, and what this type itself has put there.
     pub fn visible(self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());

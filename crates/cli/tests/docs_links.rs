@@ -79,3 +79,50 @@ fn every_page_is_in_the_book() {
         .collect();
     assert_eq!(listed, there);
 }
+
+#[test]
+fn a_page_of_the_book_links_to_pages_of_the_book_only() {
+    let mut out = Vec::new();
+    for page in pages().iter().filter(|page| page.parent().unwrap().ends_with("docs")) {
+        let links = links(&prose(&std::fs::read_to_string(page).unwrap()));
+        out.extend(
+            links.into_iter().filter(|link| link.starts_with("..")).map(|link| format!("{page:?}: {link}")),
+        );
+    }
+    assert!(out.is_empty(), "these are dead in the book:\n{}", out.join("\n"));
+}
+
+/// The pages below a heading of the summary.
+fn part(summary: &str, name: &str) -> Vec<String> {
+    let (_, from) = summary.split_once(&format!("# {name}\n")).unwrap_or_else(|| panic!("no part {name}"));
+    links(from.split("\n# ").next().unwrap())
+}
+
+#[test]
+fn the_book_has_its_four_parts_and_pages_that_explain_have_a_figure() {
+    let docs = root().join("docs");
+    let summary = std::fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let parts: Vec<&str> = summary.lines().filter_map(|line| line.strip_prefix("# ")).skip(1).collect();
+    assert_eq!(parts, ["Use", "Understand", "Believe", "Build"]);
+    for name in parts {
+        assert!(part(&summary, name).len() >= 4, "{name}");
+    }
+    let shows = |page: &str| {
+        let text = std::fs::read_to_string(docs.join(page)).unwrap();
+        text.contains("![") || text.split("```\n").any(|block| block.contains('─'))
+    };
+    for page in [
+        "cfq",
+        "groups",
+        "deadline-classes",
+        "yield",
+        "fair",
+        "devices",
+        "filesystems",
+        "core",
+        "architecture",
+    ] {
+        assert!(shows(&format!("{page}.md")), "{page}.md has no figure");
+        assert!(summary.contains(&format!("({page}.md)")), "{page}.md is not in the book");
+    }
+}

@@ -1,5 +1,5 @@
 //! One word for one thing: the glossary lists the words that were replaced, and none of them comes back in the pages, the help, the
-//! messages or the heads of the modules.
+//! messages, the documentation of the crates or the comments of the module.
 
 mod common;
 
@@ -12,9 +12,6 @@ const TABLE: &str = "| word | was also called | places left |";
 
 /// Names that contain one of the words and are not ours.
 const NAMES: [&str; 2] = ["High throughput disk scheduling", "Scheduling policy"];
-
-/// Crates whose modules' heads are read: those that another developer builds on.
-const CRATES: [&str; 3] = ["crates/core/src", "crates/sim/src", "crates/kernel/src"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -110,14 +107,14 @@ fn messages(source: &str) -> String {
     out
 }
 
-/// All Rust files below `folder`, tests excepted.
-fn sources(folder: &Path) -> Vec<PathBuf> {
+/// All files of this ending below `folder`, tests and what is built excepted.
+fn sources(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let mut out = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let name = entry.file_name().unwrap().to_string_lossy().into_owned();
-        if entry.is_dir() && name != "tests" {
-            out.extend(sources(&entry));
-        } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+        if entry.is_dir() && !["tests", "target", "node_modules"].contains(&name.as_str()) {
+            out.extend(sources(&entry, ending));
+        } else if entry.extension().is_some_and(|e| e == ending) && !name.ends_with("tests.rs") {
             out.push(entry);
         }
     }
@@ -171,7 +168,7 @@ fn messages_and_help_use_the_glossarys_words() {
         if !folder.is_dir() {
             continue;
         }
-        for file in sources(&folder) {
+        for file in sources(&folder, "rs") {
             let source = read(&file);
             let place = file.strip_prefix(root()).unwrap().display().to_string();
             for message in messages(without_tests(&source)).lines() {
@@ -198,16 +195,62 @@ fn help(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// The documentation in a Rust file: of the module and of its items.
+fn documentation(source: &str) -> String {
+    let text = |line: &str| {
+        let text = line.trim_start().strip_prefix("//")?.strip_prefix(['/', '!'])?.to_owned();
+        Some(text.strip_prefix(' ').unwrap_or(&text).to_owned())
+    };
+    // What stands between two comments is not part of a sentence.
+    let lines = source.lines().map(|line| text(line).unwrap_or_else(|| ".".to_owned()));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The comments in a C file.
+fn c_comments(source: &str) -> String {
+    let mut out = String::new();
+    let mut rest = source;
+    while let Some(at) = rest.find("/*").into_iter().chain(rest.find("//")).min() {
+        let (end, close) = if rest[at..].starts_with("/*") { ("*/", 2) } else { ("\n", 1) };
+        let length = rest[at + 2..].find(end).unwrap_or(rest.len() - at - 2);
+        let comment = &rest[at + 2..at + 2 + length];
+        out.extend(comment.lines().map(|line| format!("{}\n", line.trim().trim_start_matches('*'))));
+        out.push_str(".\n");
+        rest = rest.get(at + 2 + length + close..).unwrap_or_default();
+    }
+    out
+}
+
 #[test]
-fn the_heads_of_modules_use_the_glossarys_words() {
+fn comments_are_read_across_their_lines() {
+    let words = [("under way".to_owned(), "in flight".to_owned())];
+    let rust = "/// Writes under\n/// way.\nfn f() {} // under way\n/// Under\nfn way() {}\n";
+    assert_eq!(found("x", &documentation(rust), &words).len(), 1);
+    let c = "/*\n * Writes under\n * way.\n */\nint under; /* under */ int way; // way, under\n// way";
+    assert_eq!(found("x", &c_comments(c), &words).len(), 1);
+}
+
+#[test]
+fn the_documentation_of_the_crates_uses_the_glossarys_words() {
     let replaced = replaced();
     let mut all = Vec::new();
-    for file in CRATES.iter().flat_map(|folder| sources(&root().join(folder))) {
-        let source = read(&file);
-        let head: Vec<&str> =
-            source.lines().filter_map(|line| line.trim_start().strip_prefix("//!")).collect();
+    for file in sources(&root().join("crates"), "rs") {
         let place = file.strip_prefix(root()).unwrap().display().to_string();
-        all.extend(found(&place, &prose(&head.join("\n").replace("\n ", "\n")), &replaced));
+        all.extend(found(&place, &prose(&documentation(&read(&file))), &replaced));
     }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+#[test]
+fn the_comments_of_the_module_use_the_glossarys_words() {
+    let replaced = replaced();
+    let kernel = root().join("kernel");
+    let files: Vec<PathBuf> = ["c", "h"].iter().flat_map(|ending| sources(&kernel, ending)).collect();
+    assert!(files.len() > 15, "{files:?}");
+    let of = |file: &PathBuf| {
+        let place = file.strip_prefix(root()).unwrap().display().to_string();
+        found(&place, &c_comments(&read(file)), &replaced)
+    };
+    let all: Vec<String> = files.iter().flat_map(of).collect();
     assert!(all.is_empty(), "{}", all.join("\n"));
 }

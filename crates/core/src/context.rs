@@ -191,7 +191,7 @@ impl Contexts {
         }
     }
 
-    /// `id` if somebody has it, else [`ContextId::OVERFLOW`]: a stale or foreign id costs fairness, never an error.
+    /// `id` if a context has it, else [`ContextId::OVERFLOW`]: a stale or foreign id costs fairness, never an error.
     #[inline]
     pub fn known(&self, id: ContextId) -> ContextId {
         if self.slots.get(id.index()).is_some_and(|c| c.used) { id } else { ContextId::OVERFLOW }
@@ -217,7 +217,7 @@ impl Contexts {
         self.reap(id)
     }
 
-    /// One more request of `id`, or of whom it counts for: see [`Contexts::known`].
+    /// One more request of `id`, or of the context it counts for: see [`Contexts::known`].
     #[inline]
     pub(crate) fn hold(&mut self, id: ContextId) -> ContextId {
         match self.slots.get_mut(id.index()) {

@@ -111,7 +111,7 @@ pub struct Bio {
     pub context: ContextId,
     /// A priority of its own, overriding the context's.
     pub ioprio: Option<IoPrio>,
-    /// A group of its own, overriding the context's: that of who dirtied the page, for a buffered write.
+    /// A group of its own, overriding the context's: for a buffered write that of the task that dirtied the page.
     pub group: Option<GroupId>,
 }
 

@@ -286,7 +286,7 @@ pub enum OpenSync {
 /// Whose end `exitall` ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExitWhat {
-    /// Nobody's: `exitall` not set.
+    /// No job: `exitall` not set.
     None,
     /// The jobs of the same group.
     Group,

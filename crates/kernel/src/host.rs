@@ -168,7 +168,7 @@ impl Host {
         1 + contexts.iter().filter(|(id, _)| !contexts.is_shared(*id)).count()
     }
 
-    /// The context of this number for what is sent in `group`. 0, or one that is nobody's: the one that those of the group's
+    /// The context of this number for what is sent in `group`. 0, or one that no task has: the one that those of the group's
     /// tasks share which have none of their own. How many such the core has is none of the module's business (nor of a
     /// record's): numbers count the others, from 1.
     fn context(&self, number: u32, group: GroupId) -> ContextId {
@@ -203,7 +203,7 @@ impl Host {
         self.now
     }
 
-    /// The queue is broken, or somebody wants no more of it: from now on first come, first served.
+    /// The queue is broken, or the module wants no more of it: from now on first come, first served.
     #[cold]
     pub fn give_up(&mut self) {
         if let Some(mut requests) = self.none.take() {
@@ -331,8 +331,8 @@ impl Host {
         }
     }
 
-    /// A request that was inserted in the name of somebody who was to come, and dispatched, is this one; without sectors it is a
-    /// flush alone.
+    /// A request that was inserted and dispatched before its task had sent it is this one; without sectors it is a flush
+    /// alone.
     pub fn fill(&mut self, slot: Slot, sector: u64, sectors: u32, now: u64) {
         self.enter(now);
         if !self.has_given_up() && self.state(slot) == RequestState::Issued {
@@ -548,7 +548,7 @@ impl Host {
 
     /// Has this group, or one above it, so many of the host's `tags` that it should leave the rest to others? As the core gives
     /// out places: half of them in order of arrival; then a subtree may have three quarters of what it has and what is left
-    /// to its parent's, at each level. The first is for nobody too many.
+    /// to its parent's, at each level. The first tag is never too many.
     pub fn takes_too_many(&self, number: u32, tags: u32) -> bool {
         let taken = self.taken() as u32;
         if self.has_given_up() || taken < tags.div_ceil(2) {

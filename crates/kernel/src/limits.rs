@@ -21,9 +21,9 @@ pub type Line = u32;
 pub enum LetIn {
     /// The first of this line goes, and is charged.
     Go(Line),
-    /// Nobody before this time.
+    /// No line before this time.
     Idle(u64),
-    /// Nobody waits, or what they wait for will be said by another call.
+    /// No line waits, or another call will say what they wait for.
     Nobody,
 }
 
@@ -66,7 +66,7 @@ impl Host {
         self.lines.known.len()
     }
 
-    /// Has anybody a limit, or waits for one that was?
+    /// Has any group a limit, or waits for one that was?
     pub fn limits_are_used(&self) -> bool {
         !self.has_given_up() && self.lines.limiter.is_used()
     }
@@ -97,8 +97,8 @@ impl Host {
         answer
     }
 
-    /// May a bio with so many bytes go? `None`: it goes, and is charged. Else the line at whose end it waits; if nobody was
-    /// there before, the core knows of it now.
+    /// May a bio with so many bytes go? `None`: it goes, and is charged. Else the line at whose end it waits; if the line was
+    /// empty before, the core knows of it now.
     pub fn ask(&mut self, number: u32, direction: Direction, bytes: u64, now: u64) -> Option<Line> {
         let now = self.enter(now);
         if self.has_given_up() {
@@ -118,7 +118,7 @@ impl Host {
         answer
     }
 
-    /// Who may go by now: one at each call. Then [`Host::ask`] for who is first of that line now.
+    /// The line that may send now: one at each call. Then [`Host::ask`] for the first of that line now.
     pub fn let_in(&mut self, now: u64) -> LetIn {
         let now = self.enter(now);
         if self.has_given_up() {

@@ -1,4 +1,4 @@
-//! Cells of somebody's Arrow columns, written as cells of a CSV row.
+//! Cells of the user's Arrow columns, written as cells of a CSV row.
 
 use std::io::{self, Write as _};
 

@@ -133,8 +133,8 @@ impl Sweep {
         self.0.page()
     }
 
-    fn rows(&self) -> PyResult<Table> {
-        Table::of(self.0.columns())
+    fn rows(&self, py: Python<'_>) -> PyResult<Table> {
+        Table::of(py.detach(|| self.0.columns()).map_err(|e| raised(py, &e))?)
     }
 
     fn done(&self) -> usize {

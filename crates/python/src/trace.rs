@@ -76,7 +76,7 @@ fn batch(text: &str) -> Result<RecordBatch, arrow_schema::ArrowError> {
     RecordBatch::try_new(Arc::new(schema), arrays)
 }
 
-/// Somebody's table as text of the CSV format, a batch at a time.
+/// The user's table as text of the CSV format, a batch at a time.
 pub struct Rows {
     batches: ArrowArrayStreamReader,
     text: Vec<u8>,

@@ -445,7 +445,7 @@ fn widened(values: impl Iterator<Item = f64>) -> Range {
     }
 }
 
-/// A path without the points that nobody would miss: those nearer than half a pixel to the line between their neighbours
+/// A path without the points that cannot be seen: those nearer than half a pixel to the line between their neighbours
 /// (Douglas and Peucker 1973), so that a page of many figures stays small.
 fn simplified(points: &[Place]) -> Vec<Place> {
     const UNSEEN: f64 = 0.4;

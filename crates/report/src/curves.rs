@@ -55,7 +55,7 @@ impl Figure {
     }
 }
 
-/// Jobs with figures in a case; a page of thousands would help nobody. Those that moved most are shown.
+/// Jobs with figures in a case; a page of thousands is not read. Those that moved most are shown.
 pub(crate) const JOBS_MAX: usize = 8;
 
 /// All figures, case by case: latency, bandwidth and share of the device of every job, then shares of groups, then the device.

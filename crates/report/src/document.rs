@@ -64,7 +64,7 @@ impl Document {
             _ => None,
         });
         let contents: Vec<Entry> = headings.collect();
-        shell::page(&self.title, &html! {}, &contents, &self.body(), "The same sweep gives the same page.")
+        shell::page(&self.title, &html! {}, &contents, &self.body(), "The same runs give the same page.")
     }
 
     /// What stands on the page, without the page around it: for notebooks.

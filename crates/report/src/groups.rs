@@ -19,7 +19,7 @@ pub(crate) fn shares(case: usize, label: &str, columns: &[Column<'_>]) -> Vec<Fi
     shown(columns).into_iter().filter_map(|group| share(case, label, group, columns, &histories)).collect()
 }
 
-/// The part of the device's working time that was due to a group over the whole run, 0 to 1; `None`: nothing was recorded.
+/// The share of the device's working time that was due to a group over the whole run, 0 to 1; `None`: nothing was recorded.
 pub(crate) fn due(run: &RunResult, group: usize) -> Option<f64> {
     let history = history(&run.groups, run.duration_ns);
     let worked = |stretch: &Stretch<'_>| stretch.whole.device_ns[0] as f64;
@@ -105,7 +105,7 @@ fn share(
     })
 }
 
-/// The lines of what was due: one is everybody's, of several each is its scheduler's.
+/// The lines of what was due: a single one holds for all schedulers, of several each is its scheduler's.
 fn told(mut due: Vec<Line>) -> Vec<Line> {
     let is_one = due.len() == 1;
     for line in &mut due {
@@ -184,7 +184,7 @@ impl Interval<'_> {
         Interval { groups, middle_s, device_ns, asks_itself, asks }
     }
 
-    /// The part of the device's working time that a group had, 0 to 1.
+    /// The share of the device's working time that a group had, 0 to 1.
     fn had(&self, group: usize) -> f64 {
         self.device_ns[group] as f64 / self.device_ns[0].max(1) as f64
     }

@@ -40,7 +40,7 @@ pub struct Told {
     pub lines: String,
 }
 
-/// Schedulers of a case under which every figure comes out the same, as one column.
+/// Schedulers of a case under which every figure is the same, as one column.
 pub(crate) struct Column<'a> {
     /// Position of the first of them: it decides the colour.
     pub at: usize,

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Prints one line of JSON: requests a second, bytes a second, and latency in microseconds. With RATE (requests a second of a
-//! connection, Poisson) latency counts from when a request was due, and DEPTH bounds what is under way.
+//! connection, Poisson) latency counts from when a request was due, and DEPTH bounds what is in flight.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};

@@ -10,7 +10,7 @@ use fairlift_core::{GroupId, IoPrio};
 use crate::device::{Device, Mailbox, Port, PortOptions, Share};
 use crate::histogram::Histogram;
 
-/// An export as somebody wants it.
+/// An export as the user wants it.
 #[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
     /// Its name; "" is the one for clients that name none.

@@ -13,7 +13,7 @@ pub struct Histogram {
     longest_ns: AtomicU64,
 }
 
-/// What came out.
+/// The figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Summary {
     /// How many were counted.
@@ -58,7 +58,7 @@ impl Histogram {
         counts.filter(|(_, count)| *count > 0).map(|(bucket, count)| (upper_ns(bucket), count)).collect()
     }
 
-    /// What came out so far.
+    /// The figures so far.
     pub fn summary(&self) -> Summary {
         let counts: Vec<u64> = self.counts.iter().map(|count| count.load(Relaxed)).collect();
         let count: u64 = counts.iter().sum();

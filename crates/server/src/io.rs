@@ -96,7 +96,7 @@ impl DerefMut for Data {
     }
 }
 
-/// Bios on their way from thread to thread: moved as pointers, and used again.
+/// Bios that go from thread to thread: moved as pointers, and used again.
 #[allow(clippy::vec_box, reason = "one of a hundred bytes is moved five times on its way")]
 pub type Ios = Vec<Box<Io>>;
 

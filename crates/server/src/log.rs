@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub enum Level {
     /// Good to know.
     Info,
-    /// Somebody should look.
+    /// The operator should look.
     Warn,
 }
 

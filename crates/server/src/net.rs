@@ -21,7 +21,7 @@ pub enum Address {
     Unix(PathBuf),
     /// HOST:PORT.
     Tcp(String),
-    /// The sockets that systemd, or whoever started this, has opened for it (`LISTEN_FDS`).
+    /// The sockets that systemd, or another parent process, has opened for it (`LISTEN_FDS`).
     Systemd,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Somebody who may connect. A unix socket's file goes when it is dropped.
+/// A place where clients connect. A unix socket's file goes when it is dropped.
 #[derive(Debug)]
 pub enum Listener {
     /// With its path, if the file is ours.
@@ -85,7 +85,7 @@ pub enum Listener {
 }
 
 impl Listener {
-    /// Listen: at one socket, or all that were passed. The file of a unix socket that nobody listens to any more is replaced.
+    /// Listen: at one socket, or all that were passed. The file of a unix socket that no process listens to any more is replaced.
     ///
     /// # Errors
     /// The system's; `NotFound` if no sockets were passed.
@@ -194,10 +194,10 @@ fn passed() -> io::Result<Vec<Listener>> {
     Ok(listeners)
 }
 
-/// Tell systemd, or whoever started this and asks for it (`NOTIFY_SOCKET`), how far it is: `READY=1`, `STOPPING=1`.
+/// Tell systemd, or another parent process that asks for it (`NOTIFY_SOCKET`), how far it is: `READY=1`, `STOPPING=1`.
 ///
 /// # Errors
-/// The system's. Where nobody asks there is none.
+/// The system's. Where no process asks there is none.
 pub fn notify(state: &str) -> io::Result<()> {
     let Some(place) = std::env::var_os("NOTIFY_SOCKET") else { return Ok(()) };
     let address = match place.as_encoded_bytes() {

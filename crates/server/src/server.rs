@@ -161,7 +161,7 @@ impl Server {
         self.end();
     }
 
-    /// Take whoever has come, or wait a moment.
+    /// Accept the clients that have come, or wait a moment.
     fn accept_some(self: &Arc<Server>) {
         let most = Timespec { tv_sec: 0, tv_nsec: LOOK_NS };
         let mut fds: Vec<PollFd<'_>> =

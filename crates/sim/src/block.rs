@@ -79,7 +79,7 @@ pub struct BlockLayer {
     locked_until_ns: u64,
     trace: Option<Vec<TraceEvent>>,
     recorder: Option<Box<Recorder>>,
-    /// Since when the busy time is not charged to anybody yet.
+    /// Since when the busy time is not charged to any group yet.
     charged_until: u64,
     last_change: u64,
 }
@@ -152,7 +152,7 @@ impl BlockLayer {
         self.parks = tags && !direct && !self.device.limits().budget;
     }
 
-    /// Somebody comes to the scheduler with a bio, and takes its lock as soon as it is free: when the scheduler is done with it.
+    /// A task comes to the scheduler with a bio, and takes its lock as soon as it is free: when the scheduler is done with it.
     pub(crate) fn enter_scheduler(&mut self, bio: &Bio, now: u64) -> u64 {
         if bio.op == Op::Flush {
             return now; // goes around it
@@ -214,7 +214,7 @@ impl BlockLayer {
     }
 
     /// Tasks that wait for a request slot, and what a controller holds; requests and held bios that are not done; and
-    /// operations that nobody collected: all zero once everything has ended.
+    /// operations that no task collected: all zero once everything has ended.
     pub fn unfinished(&self) -> [usize; 3] {
         let waiting = self.waiting.len() + self.crowded.len();
         let above = self.seat.as_ref().map_or(0, Seat::unfinished)

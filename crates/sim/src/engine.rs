@@ -69,7 +69,7 @@ struct TaskState {
 pub struct OpId(pub(crate) u32);
 
 impl OpId {
-    /// A small number: operations that are under way or not yet collected have different ones.
+    /// A small number: operations that are in flight or not yet collected have different ones.
     pub fn number(self) -> usize {
         self.0 as usize
     }
@@ -609,7 +609,7 @@ impl Sys {
         self.pause(ns, Why::CPU).await;
     }
 
-    /// Wait until `ready` answers; it is asked at every wake-up of this task and may leave the task with somebody to wake. `why` is
+    /// Wait until `ready` answers; it is asked at every wake-up of this task and may leave the task in a list of tasks to wake. `why` is
     /// for the record.
     pub(crate) async fn wait<R>(
         &self,

@@ -252,7 +252,7 @@ pub fn run_with(
     })
 }
 
-/// The host's settings and the controller. A scheduler that knows no groups is told of none; what limits them (`io.max`) then is
+/// The host's settings and the controller. A scheduler that knows no groups gets none; what limits them (`io.max`) then is
 /// blk-throttle, as in Linux, if nothing else is asked for.
 fn around(setup: &Setup<'_>) -> (HostSettings, Option<ControllerSpec>) {
     let (host, controller) = (setup.scheduler.host(), setup.scheduler.controller().cloned());

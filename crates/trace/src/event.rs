@@ -214,7 +214,7 @@ pub struct Flags(pub u16);
 impl Flags {
     /// No property.
     pub const NONE: Self = Self(0);
-    /// Somebody waits for it.
+    /// A task waits for it.
     pub const SYNC: Self = Self(1);
     /// File system metadata.
     pub const META: Self = Self(1 << 1);
@@ -222,7 +222,7 @@ impl Flags {
     pub const FUA: Self = Self(1 << 2);
     /// The device's cache is flushed before it (a *barrier* in old kernels).
     pub const PREFLUSH: Self = Self(1 << 3);
-    /// Readahead: nobody waits yet.
+    /// Readahead: no task waits yet.
     pub const READAHEAD: Self = Self(1 << 4);
     /// A SCSI command passed through; its bytes are the payload.
     pub const PASSTHROUGH: Self = Self(1 << 5);
@@ -284,15 +284,15 @@ pub struct Event {
     pub sector: u64,
     /// Size.
     pub bytes: u64,
-    /// The device's answer time, for formats that record it with the arrival.
+    /// The device's latency, for formats that record it with the arrival.
     pub response_ns: Option<u64>,
-    /// The control group (its inode number).
+    /// The cgroup (its inode number).
     pub cgroup: Option<u64>,
     /// What happened.
     pub action: Action,
     /// On what.
     pub device: Device,
-    /// Thread that ran when it happened. On a completion: whoever was interrupted.
+    /// Thread that ran when it happened. On a completion: the thread that was interrupted.
     pub pid: Option<u32>,
     /// Its name.
     pub comm: Option<Text>,

@@ -77,7 +77,7 @@ pub struct Facts {
     pub resolution_ns: u64,
     /// Events of every stage, completions among them, may be there.
     pub stages: bool,
-    /// The device's answer time may stand with the arrival.
+    /// The device's latency may stand with the arrival.
     pub responses: bool,
     /// Process numbers and names.
     pub processes: bool,

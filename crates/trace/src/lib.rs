@@ -3,7 +3,7 @@
 //!
 //! | format | read | write | what it holds |
 //! |---|---|---|---|
-//! | [`Format::Blktrace`] | v7, v8, both byte orders, per-CPU files merged, `blkparse -d` files | v7, v8 | every stage, device, process, CPU, flags, notes, control group |
+//! | [`Format::Blktrace`] | v7, v8, both byte orders, per-CPU files merged, `blkparse -d` files | v7, v8 | every stage, device, process, CPU, flags, notes, cgroup |
 //! | [`Format::Blkparse`] | default text | the same, column for column | every stage, device, process, CPU, flags, messages |
 //! | [`Format::BlkparseFormat`] | text of any `-f` string | - | what the string names |
 //! | [`Format::Ftrace`] | ftrace, `trace-cmd report`, `perf script` | - | every stage, device, process, CPU, flags, priority |
@@ -18,8 +18,8 @@
 //! | [`Format::Csv`] | any columns of the list in `docs/traces.md` | all columns | everything |
 //! | Chrome/Perfetto JSON | - | [`write::ChromeWriter`] | a slice for each I/O, messages, requests in the device |
 //!
-//! [`Format::facts`] says of each what it records, [`TraceReader::facts`] what a trace does. `.gz`, `.xz`, `.zst` and `.bz2` are read directly; the format is told
-//! from the content.
+//! [`Format::facts`] says of each what it records, [`TraceReader::facts`] what a trace does. `.gz`, `.xz`, `.zst` and `.bz2` are read directly; the reader
+//! recognises the format from the content.
 //!
 //! An [`Event`] is plain data and owns nothing: names are numbers into [`TraceReader::names`], and a message's text stays
 //! in [`TraceReader::payload`] until the next event. Memory is bounded whatever the trace.

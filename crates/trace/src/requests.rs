@@ -5,7 +5,7 @@
 //! from its first sector to its last; failing that, all that lie inside it. Events of zero bytes (flushes, the end of a
 //! flush sequence) are left out.
 //!
-//! Where bios overlap (a read inside a readahead under way) btt mixes them up: it takes any bio around the sector and
+//! Where bios overlap (a read inside a readahead in flight) btt mixes them up: it takes any bio around the sector and
 //! all inside the request. And a split cuts the bio in two here, each queued when the whole was, where btt keeps the
 //! whole, which then never completes and takes the events of later I/O to the same place. Without overlaps and splits
 //! the figures agree to the nanosecond.

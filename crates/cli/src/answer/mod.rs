@@ -1,7 +1,7 @@
 //! What a comparison comes to, in sentences that are computed from the runs.
 //!
 //! A goal says what is best ([`goal`]). Schedulers that come within [`ALIKE`] of the best are as good; of these the first column is
-//! named, so that a comparison of the kernel's own names the one that costs least. What it costs whom follows, then whether other
+//! named, so that a comparison of the kernel's own names the one that costs least. What each job loses by it follows, then whether other
 //! seeds and a slightly different device say the same, and the lines to paste ([`paste`]). Where it does not matter, the answer says
 //! what decides instead ([`reason`]).
 

@@ -11,7 +11,7 @@ use crate::error::Failure;
 #[derive(Debug)]
 pub struct Series<'a> {
     jobs: &'a [Measured],
-    /// Processor time for each command in the simulation: not part of the device.
+    /// Processor time for each command in the simulation: the device has no part in it.
     pub cpu_ns: u64,
     /// Jobs that were looked at.
     asked: RefCell<BTreeSet<String>>,

@@ -23,7 +23,7 @@ const CLOSE: usize = 3;
 const PAGE_KIB_MAX: f64 = 1024.0;
 /// Largest page that short sequential reads are believed to tell of, KiB: beyond, the drive reads ahead.
 const PAGE_KIB_SEEN_MAX: f64 = 128.0;
-/// A lognormal service wider than this is a tail that this model has not. It is told by the 95th percentile: rarer stalls are
+/// A lognormal service wider than this is a tail that this model has not. The 95th percentile decides: rarer stalls are
 /// not the die's.
 const SIGMA_MAX: f64 = 1.2;
 /// A flush that waits less than this, nanoseconds, waits for nothing: the buffer survives a power loss.

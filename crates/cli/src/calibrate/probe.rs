@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fairlift_sim::device::rng::Rng;
 use fairlift_sim::device::{Command, DeviceSpec, Op};
 
-/// Random 4 KiB commands of one kind, `depth` of them under way.
+/// Random 4 KiB commands of one kind, `depth` of them in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub op: Op,

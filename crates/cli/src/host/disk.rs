@@ -12,7 +12,7 @@ use super::files::Files;
 use super::{plain, quoted};
 use crate::error::Failure;
 
-/// Names of disks that nobody asks about.
+/// Names of disks that are left out.
 const NOT_DISKS: [&str; 6] = ["loop", "ram", "zram", "dm-", "md", "sr"];
 /// Files of `queue` that are settings of every scheduler.
 const SETTINGS: [&str; 5] = ["nr_requests", "max_sectors_kb", "read_ahead_kb", "nomerges", "wbt_lat_usec"];

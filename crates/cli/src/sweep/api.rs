@@ -52,8 +52,8 @@ impl Sweep {
     pub fn record(&mut self, made: &str) -> Result<(), Failure> {
         let mut reader = lines::Reader::default();
         for line in made.lines() {
-            let done = reader.line(line).map_err(|()| Failure::new("these are no runs of a worker"))?;
-            done.map_or(Ok(()), |done| self.session.record(done))?;
+            let run = reader.line(line).map_err(|()| Failure::new("these are no runs of a worker"))?;
+            run.map_or(Ok(()), |run| self.session.record(&reader.done(&run)))?;
         }
         Ok(())
     }
@@ -82,13 +82,16 @@ impl Sweep {
     }
 
     /// The results, a row for each run.
-    pub fn columns(&self) -> Vec<Column> {
-        rows::columns(&self.session)
+    ///
+    /// # Errors
+    /// When they cannot be read back from their file.
+    pub fn columns(&self) -> Result<Vec<Column>, Failure> {
+        rows::Table::new(&self.session).all()
     }
 
     /// How many runs are there.
     pub fn done(&self) -> usize {
-        self.session.journal.rows.len()
+        self.session.journal.len()
     }
 
     /// By circumstance, the best first: what is set, the command, and the figures of the goal.

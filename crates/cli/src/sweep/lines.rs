@@ -20,6 +20,17 @@ pub struct Reader {
     layouts: Vec<Vec<String>>,
 }
 
+/// A run as its line has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run<'a> {
+    /// Its number.
+    pub number: u64,
+    /// Time it took, microseconds.
+    pub cost_us: u64,
+    /// Which of [`Reader::layouts`] its columns are and its figures, or why there are none.
+    pub figures: Result<(usize, Vec<f64>), &'a str>,
+}
+
 impl Writer {
     /// The lines of a run.
     pub fn lines(&mut self, done: &Done) -> String {
@@ -55,35 +66,52 @@ impl Writer {
 }
 
 impl Reader {
-    /// A run, if the line is one's. `None` as error: the line is none of ours.
-    pub fn line(&mut self, line: &str) -> Result<Option<Done>, ()> {
-        let mut words = line.split('\t');
-        match words.next() {
-            Some("L") => {
-                self.layouts.push(words.map(str::to_owned).collect());
-                Ok(None)
-            }
-            Some("R") => self.row(words).map(Some).ok_or(()),
-            Some("E") => failed(words).map(Some).ok_or(()),
-            _ => Err(()),
+    /// A run, if the line is one's; columns are remembered. The error: the line is none of ours.
+    pub fn line<'a>(&mut self, line: &'a str) -> Result<Option<Run<'a>>, ()> {
+        if let Some(names) = line.strip_prefix("L\t") {
+            self.layouts.push(names.split('\t').map(str::to_owned).collect());
+            return Ok(None);
         }
+        self.run(line).map(Some)
     }
 
-    fn row<'a>(&self, mut words: impl Iterator<Item = &'a str>) -> Option<Done> {
+    /// The run of a line whose columns are known. The error: the line is no run.
+    pub fn run<'a>(&self, line: &'a str) -> Result<Run<'a>, ()> {
+        self.parsed(line).ok_or(())
+    }
+
+    /// Columns of rows, in their order, by layout.
+    pub fn layouts(&self) -> &[Vec<String>] {
+        &self.layouts
+    }
+
+    /// The run with its columns' names.
+    pub fn done(&self, run: &Run<'_>) -> Done {
+        let figures = match &run.figures {
+            Ok((layout, values)) => {
+                Ok(self.layouts[*layout].iter().cloned().zip(values.iter().copied()).collect())
+            }
+            Err(message) => Err((*message).to_owned()),
+        };
+        Done { number: run.number, cost_us: run.cost_us, figures }
+    }
+
+    fn parsed<'a>(&self, line: &'a str) -> Option<Run<'a>> {
+        let mut words = line.split('\t');
+        let has_figures = match words.next()? {
+            "R" => true,
+            "E" => false,
+            _ => return None,
+        };
         let (number, cost_us) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        let names = self.layouts.get(words.next()?.parse::<usize>().ok()?)?;
+        if !has_figures {
+            return Some(Run { number, cost_us, figures: Err(words.next()?) });
+        }
+        let layout: usize = words.next()?.parse().ok()?;
         let values: Vec<f64> = words.map(str::parse).collect::<Result<_, _>>().ok()?;
-        (values.len() == names.len()).then(|| Done {
-            number,
-            cost_us,
-            figures: Ok(names.iter().cloned().zip(values).collect()),
-        })
+        let names = self.layouts.get(layout)?;
+        (values.len() == names.len()).then_some(Run { number, cost_us, figures: Ok((layout, values)) })
     }
-}
-
-fn failed<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Done> {
-    let (number, cost_us) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    Some(Done { number, cost_us, figures: Err(words.next()?.to_owned()) })
 }
 
 #[cfg(test)]
@@ -103,7 +131,11 @@ mod tests {
         let text: String = rows.iter().map(|row| writer.lines(row)).collect();
         assert_eq!(text.lines().count(), 4, "columns are named once:\n{text}");
         let mut reader = Reader::default();
-        let read: Vec<Done> = text.lines().filter_map(|line| reader.line(line).expect("our line")).collect();
+        let mut read = Vec::new();
+        for line in text.lines() {
+            let run = reader.line(line).expect("our line");
+            read.extend(run.map(|run| reader.done(&run)));
+        }
         assert_eq!(read, rows);
         assert!(reader.line("R\t1\t2\t0\t1.0").is_err(), "figures are missing");
         assert!(Writer::after(&reader).lines(&rows[0]).starts_with("R\t"), "the columns are known");

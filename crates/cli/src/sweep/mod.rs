@@ -20,6 +20,7 @@ mod run;
 mod sample;
 mod session;
 
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use fairlift_report::Document;
@@ -45,16 +46,9 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), Failure> {
     bar.finish();
     result?;
     write(&session)?;
-    let failed = session.journal.rows.values().filter(|row| row.layout.is_none()).count();
-    if failed > 0 {
-        let first = session
-            .journal
-            .rows
-            .iter()
-            .filter(|(_, row)| row.layout.is_none())
-            .min_by_key(|(number, _)| **number);
-        let reason = first.map_or("", |(_, row)| &*row.error);
-        warn(&format!("{failed} of {} runs failed; the first: {reason}", session.journal.rows.len()));
+    let failed = session.journal.failed().count();
+    if let Some((_, reason)) = session.journal.failed().min_by_key(|(number, _)| *number) {
+        warn(&format!("{failed} of {} runs failed; the first: {reason}", session.journal.len()));
     }
     print(&summary(&session, Style::of(&std::io::stdout())))
 }
@@ -68,19 +62,58 @@ fn folder_of(file: &str) -> PathBuf {
 /// The results as files: each is complete or not there.
 fn write(session: &Session) -> Result<(), Failure> {
     session.journal.sync()?;
-    let place = |name: &str| session.folder.join(name);
-    let columns = rows::columns(session);
-    Output::open(Some(&place("results.csv")))?.write(&rows::csv(&columns))?;
-    let output = Output::open(Some(&place("results.parquet")))?;
-    let fail = |e: &dyn std::fmt::Display| {
-        Failure::new(format!("cannot write '{}': {e}", place("results.parquet").display()))
-    };
-    let stream = output.stream().map_err(|e| fail(&e))?;
-    parquet::write(&columns, stream).map_err(|e| fail(&e))?;
-    output.publish().map_err(|e| fail(&e))?;
+    write_tables(session)?;
     let document = page::page(session);
-    Output::open(Some(&place("page.html")))?.write(&document.html())?;
+    Output::open(Some(&session.folder.join("page.html")))?.write(&document.html())?;
     write_markdown(&document, &session.folder)
+}
+
+/// The same rows as CSV and as Parquet, a batch at a time.
+fn write_tables(session: &Session) -> Result<(), Failure> {
+    let table = rows::Table::new(session);
+    let mut csv = TableFile::open(session, "results.csv")?;
+    let mut parquet = TableFile::open(session, "results.parquet")?;
+    let stream = parquet.stream()?;
+    let mut groups = parquet::Groups::new(&table.empty(), stream).map_err(|e| parquet.fail(&e))?;
+    let mut lines = BufWriter::new(csv.stream()?);
+    let head = rows::csv_head(&table.empty());
+    lines.write_all(head.as_bytes()).map_err(|e| csv.fail(&e))?;
+    for batch in table.batches(rows::BATCH) {
+        let columns = batch?;
+        lines.write_all(rows::csv(&columns).as_bytes()).map_err(|e| csv.fail(&e))?;
+        groups.write(&columns).map_err(|e| parquet.fail(&e))?;
+    }
+    lines.flush().map_err(|e| csv.fail(&e))?;
+    groups.close().map_err(|e| parquet.fail(&e))?;
+    csv.publish()?;
+    parquet.publish()
+}
+
+/// A file of results while it is written.
+struct TableFile {
+    path: PathBuf,
+    output: Output,
+}
+
+impl TableFile {
+    fn open(session: &Session, name: &str) -> Result<TableFile, Failure> {
+        let path = session.folder.join(name);
+        Ok(TableFile { output: Output::open(Some(&path))?, path })
+    }
+
+    fn fail(&self, error: &dyn std::fmt::Display) -> Failure {
+        Failure::new(format!("cannot write '{}': {error}", self.path.display()))
+    }
+
+    fn stream(&mut self) -> Result<Box<dyn Write + Send>, Failure> {
+        self.output.stream().map_err(|e| self.fail(&e))
+    }
+
+    fn publish(self) -> Result<(), Failure> {
+        let path = self.path;
+        let fail = |e: &std::io::Error| Failure::new(format!("cannot write '{}': {e}", path.display()));
+        self.output.publish().map_err(|e| fail(&e))
+    }
 }
 
 fn write_markdown(document: &Document, folder: &Path) -> Result<(), Failure> {
@@ -121,7 +154,7 @@ fn summary(session: &Session, style: Style) -> String {
     let folder = session.folder.display();
     out.push_str(&format!(
         "\n{} runs: {folder}/page.html, results.csv, results.parquet\n",
-        session.journal.rows.len()
+        session.journal.len()
     ));
     out
 }

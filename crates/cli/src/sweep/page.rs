@@ -13,7 +13,7 @@ use crate::number::short;
 
 /// Best settings that are listed.
 const LISTED: usize = 10;
-/// Circumstances with sections of their own; a page of hundreds would help nobody, and the table has all of them.
+/// Circumstances with sections of their own; a page of hundreds is not read, and the table has all of them.
 const SECTIONS_MAX: usize = 60;
 
 /// The page.
@@ -49,14 +49,14 @@ pub fn page(session: &Session) -> Document {
 /// What ran, and what the words below mean.
 fn method(session: &Session) -> String {
     let plan = &session.plan;
-    let failed = session.journal.rows.values().filter(|row| row.layout.is_none()).count();
+    let failed = session.journal.failed().count();
     let mut text = format!(
         "Goal: {}. {} settings, {} circumstances, {} seeds each: {} runs.",
         plan.sweep.goal.text,
         plan.points.len(),
         plan.circumstances.len(),
         plan.sweep.seeds,
-        session.journal.rows.len()
+        session.journal.len()
     );
     if failed > 0 {
         let _ = write!(text, " {failed} of them failed; the rows say why.");

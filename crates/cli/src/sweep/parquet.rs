@@ -12,23 +12,36 @@ use parquet::schema::types::Type;
 
 use super::rows::{Cells, Column};
 
-/// Write the columns to a file.
-pub fn write(columns: &[Column], to: impl Write + Send) -> Result<(), ParquetError> {
-    let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
-    let schema = Type::group_type_builder("sweep").with_fields(fields).build()?;
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_created_by(concat!("fairlift ", env!("CARGO_PKG_VERSION")).to_owned());
-    let mut file = SerializedFileWriter::new(to, Arc::new(schema), Arc::new(properties.build()))?;
-    let mut group = file.next_row_group()?;
-    for column in columns {
-        if let Some(mut writer) = group.next_column()? {
-            write_column(&mut writer, &column.cells)?;
-            writer.close()?;
-        }
+/// A Parquet file: a row group for each batch of rows.
+pub struct Groups<W: Write + Send>(SerializedFileWriter<W>);
+
+impl<W: Write + Send> Groups<W> {
+    /// Begin the file of these columns; their cells do not matter.
+    pub fn new(columns: &[Column], to: W) -> Result<Groups<W>, ParquetError> {
+        let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+        let schema = Type::group_type_builder("sweep").with_fields(fields).build()?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_created_by(concat!("fairlift ", env!("CARGO_PKG_VERSION")).to_owned());
+        SerializedFileWriter::new(to, Arc::new(schema), Arc::new(properties.build())).map(Groups)
     }
-    group.close()?;
-    file.close().map(drop)
+
+    /// Write a batch of rows.
+    pub fn write(&mut self, columns: &[Column]) -> Result<(), ParquetError> {
+        let mut group = self.0.next_row_group()?;
+        for column in columns {
+            if let Some(mut writer) = group.next_column()? {
+                write_column(&mut writer, &column.cells)?;
+                writer.close()?;
+            }
+        }
+        group.close().map(drop)
+    }
+
+    /// Write the end of the file.
+    pub fn close(self) -> Result<(), ParquetError> {
+        self.0.close().map(drop)
+    }
 }
 
 fn field(column: &Column) -> Result<Arc<Type>, ParquetError> {

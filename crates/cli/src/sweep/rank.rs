@@ -11,9 +11,9 @@ const STUDENT: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
-/// A smaller part than this nobody would feel, however sure it is.
+/// A smaller part than this makes no difference in use, however sure it is.
 const FELT: f64 = 0.01;
-/// Most values of a range that are told apart.
+/// Most values of a range that are listed apart.
 const BINS: usize = 4;
 
 /// A figure of a point over its seeds.
@@ -101,15 +101,14 @@ impl Ranking<'_> {
         let numbers: Vec<u64> = seeds.map(|seed| self.plan.number(rung, circumstance, point, seed)).collect();
         let mut error = None;
         for number in &numbers {
-            let kept = self.journal.rows.get(number)?;
-            if kept.layout.is_none() {
-                error = error.or(Some(kept.error.to_string()));
+            if !self.journal.has(*number) {
+                return None;
             }
+            error = error.or_else(|| self.journal.error(*number).map(str::to_owned));
         }
         let mut stats = Vec::new();
-        for term in &self.plan.sweep.goal.terms {
-            let values: Vec<f64> =
-                numbers.iter().filter_map(|n| self.journal.figure(*n, &term.column)).collect();
+        for (at, term) in self.plan.sweep.goal.terms.iter().enumerate() {
+            let values: Vec<f64> = numbers.iter().filter_map(|n| self.journal.goal_figure(*n, at)).collect();
             if values.len() < numbers.len() {
                 error = error.or(Some(format!("no figure '{}'", term.column)));
             }
@@ -146,7 +145,7 @@ impl Ranking<'_> {
     }
 
     /// Can it be told from `best`? Their seeds are the same: it is the differences by seed that count, of the first figure, and more than
-    /// [`FELT`] of it. With one seed each nobody knows.
+    /// [`FELT`] of it. With one seed each this is not known.
     pub fn is_told_from(&self, best: &Score, other: &Score) -> Option<bool> {
         let figure = self.plan.sweep.goal.terms.iter().position(|term| term.limit.is_none())?;
         let (best, other) = (&best.stats[figure], &other.stats[figure]);

@@ -24,7 +24,7 @@ impl Bar {
             "[{wide_bar}] {human_pos} of {human_len} runs, {per_sec}, {eta} left {msg}",
         );
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
-        bar.set_position(session.journal.rows.len() as u64);
+        bar.set_position(session.journal.len() as u64);
         bar.reset_eta();
         Bar(bar)
     }
@@ -50,7 +50,7 @@ pub fn all(session: &mut Session, lab: &Lab, threads: usize, bar: &Bar) -> Resul
         if !last {
             // Those that were left behind will never run.
             let left = session.pending().len() as u64;
-            bar.0.set_length(session.journal.rows.len() as u64 + left);
+            bar.0.set_length(session.journal.len() as u64 + left);
         }
     }
 }
@@ -75,7 +75,7 @@ fn rung(session: &mut Session, lab: &Lab, threads: usize, rows: &[u64], bar: &Ba
         }
         drop(sender);
         for done in receiver {
-            session.record(done)?;
+            session.record(&done)?;
             bar.0.inc(1);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! A sweep under way: what has run, what is next, which settings are left.
+//! A sweep as it runs: what has run, what is next, which settings are left.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,7 +18,7 @@ use crate::output::reason;
 /// Most runs whose settings are tried before anything runs.
 const TRIED_MAX: usize = 2000;
 
-/// A sweep under way.
+/// A sweep as it runs.
 pub struct Session {
     /// What it runs.
     pub plan: Plan,
@@ -43,7 +43,8 @@ impl Session {
         std::fs::create_dir_all(folder).map_err(|e| {
             Failure::new(format!("cannot write into '{}': {}", folder.display(), reason(&e))).at("--output")
         })?;
-        let journal = Journal::open(&folder.join("results.log"), hash)?;
+        let goal = plan.sweep.goal.terms.iter().map(|term| term.column.clone()).collect();
+        let journal = Journal::open(&folder.join("results.log"), hash, goal)?;
         let alive = plan.distinct.clone();
         Ok(Session { plan, journal, folder: folder.to_owned(), rung: 0, alive })
     }
@@ -51,12 +52,12 @@ impl Session {
     /// The runs of this rung that have not run.
     pub fn pending(&self) -> Vec<u64> {
         let mut rows = self.plan.rows_of(self.rung, &self.alive);
-        rows.retain(|number| !self.journal.rows.contains_key(number));
+        rows.retain(|number| !self.journal.has(*number));
         rows
     }
 
     /// A run is done.
-    pub fn record(&mut self, done: Done) -> Result<(), Failure> {
+    pub fn record(&mut self, done: &Done) -> Result<(), Failure> {
         self.journal.record(done)
     }
 
@@ -106,7 +107,7 @@ fn try_out(plan: &Plan, lab: &Lab) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The goal's figures are of somebody who runs.
+/// The goal's figures are of a job that runs.
 fn has_figures(plan: &Plan, scenario: &fairlift_sim::scenario::Scenario) -> Result<(), Failure> {
     let case = &scenario.cases[0];
     let jobs = case.jobs.iter().map(|job| job.name.clone());

@@ -11,7 +11,7 @@ use crate::number::count;
 
 /// Events between two looks at the clock.
 const PROGRESS_EVENTS: u64 = 1 << 17;
-/// Skipped faults that are told one by one.
+/// Skipped faults that are listed one by one.
 const FAULTS_TOLD: usize = 3;
 
 /// A trace that is read to its end.

@@ -1,4 +1,4 @@
-//! `fairlift validate --set`: all measured drives a file names, each beside the figure somebody published for it.
+//! `fairlift validate --set`: all measured drives a file names, each beside the published figure for it.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -30,7 +30,7 @@ struct Entry {
     /// Preset, device file or DiskSim file; like the trace relative to the set's folder.
     device: String,
     trace: String,
-    /// Another simulator's score on the whole trace, ms.
+    /// The score of another simulation program on the whole trace, ms.
     published_rms_ms: f64,
     /// Was the model changed in view of this drive?
     built_on: bool,

@@ -1,5 +1,6 @@
 //! `fairlift which`: which scheduler for which load on which device, as a page made of runs.
 
+mod html;
 mod page;
 
 use std::path::Path;
@@ -77,15 +78,23 @@ pub fn which(arguments: &WhichArguments) -> Result<(), Failure> {
     let loads = chosen(&LOADS, |load| load.name, arguments.load.as_deref(), "--load")?;
     let whole = kinds.len() == KINDS.len() && loads.len() == LOADS.len();
     let output = Output::open(arguments.output.as_deref())?;
+    let html = match &arguments.page {
+        Some(path) => Some(Output::open_for("--page", Some(path))?),
+        None => None,
+    };
     let mut rows = Vec::new();
     for load in loads {
         let cells =
             kinds.iter().map(|kind| cell(load, kind, arguments.threads)).collect::<Result<Vec<_>, _>>()?;
         rows.push((load, cells));
     }
+    if let Some(html) = html {
+        html.write(&html::document(&rows, &kinds).html())?;
+    }
     let text = page::page(&rows, &kinds, whole);
     match &arguments.check {
         Some(path) => check(path, &text, &page::sections(&rows, &kinds)),
+        None if arguments.page.is_some() && arguments.output.is_none() => Ok(()),
         None => output.write(&text),
     }
 }

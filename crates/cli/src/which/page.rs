@@ -2,11 +2,14 @@
 
 use std::fmt::Write as _;
 
+use fairlift_sim::result::{JobResult, RunResult};
+
 use super::{Cell, Kind, LOADS, Load, SCHEDULERS, SEEDS};
-use crate::number::seconds;
+use crate::number::{seconds, short};
 use crate::spread::Spread;
 
-type Row<'a> = (&'a Load, Vec<Cell>);
+/// A load, and what came of it on each device.
+pub type Row<'a> = (&'a Load, Vec<Cell>);
 
 /// All of it; a part has no overview.
 pub fn page(rows: &[Row<'_>], kinds: &[&Kind], whole: bool) -> String {
@@ -61,7 +64,8 @@ fn head(rows: &[Row<'_>], kinds: &[&Kind]) -> String {
     out
 }
 
-fn choice(cell: &Cell) -> String {
+/// The scheduler to take.
+pub fn choice(cell: &Cell) -> String {
     match cell.answer.matters {
         false => "(any)".to_owned(),
         true => SCHEDULERS[cell.answer.chosen].to_owned(),
@@ -76,37 +80,73 @@ fn job(load: &Load) -> String {
 
 /// A load on a device: the goal's figure, each job's rate and p99, and the answer.
 fn section(cell: &Cell, kind: &Kind) -> String {
-    let columns = cell.compared.columns(0);
-    let jobs: Vec<String> = columns
-        .first()
-        .and_then(|runs| runs.first())
-        .map_or(Vec::new(), |run| run.jobs().into_iter().map(|job| job.name).collect());
-    let goal = match cell.goal.has_figure() {
-        true => format!(" {} |", cell.goal.name()),
-        false => String::new(),
-    };
+    let Figures { goal, jobs, rows } = Figures::of(cell);
+    let goal_head = goal.as_ref().map_or_else(String::new, |goal| format!(" {goal} |"));
     let mut out = format!("\n### {}: {}\n\n", kind.word, cell.scenario.device.name());
     let heads: String = jobs.iter().map(|job| format!(" {job}: IOPS | p99, ms |")).collect();
-    let _ = writeln!(out, "| |{goal}{heads}");
-    let _ = writeln!(out, "|---|{}", "--:|".repeat(jobs.len() * 2 + usize::from(!goal.is_empty())));
-    for (at, runs) in columns.iter().enumerate() {
-        let mut line = format!("| {} |", SCHEDULERS[at]);
-        if !goal.is_empty() {
-            let spread = Spread::of(runs.iter().filter_map(|run| cell.goal.value(run)));
-            let shown = spread
-                .map_or("-".to_owned(), |s| format!("{} ±{:.0} %", cell.goal.show(s.mean), s.percent()));
-            let best = cell.answer.matters && cell.answer.as_good.contains(&at);
-            let _ = write!(line, " {} |", if best { format!("**{shown}**") } else { shown });
+    let _ = writeln!(out, "| |{goal_head}{heads}");
+    let _ = writeln!(out, "|---|{}", "--:|".repeat(jobs.len() * 2 + usize::from(goal.is_some())));
+    for row in rows {
+        let mut line = format!("| {} |", row.scheduler);
+        if let Some(shown) = row.goal {
+            let _ = write!(line, " {} |", if row.is_best { format!("**{shown}**") } else { shown });
         }
-        for job in 0..jobs.len() {
-            let mean = |of: &dyn Fn(&fairlift_sim::result::JobResult) -> f64| {
-                Spread::of(runs.iter().filter_map(|run| run.jobs().get(job).map(of))).map_or(0.0, |s| s.mean)
-            };
-            let (iops, p99) = (mean(&|j| j.iops()), mean(&|j| j.clat().percentile_ns(99.0) as f64 / 1e6));
-            let _ = write!(line, " {} | {} |", crate::number::short(iops), crate::number::short(p99));
-        }
+        row.cells.iter().for_each(|cell| line.push_str(&format!(" {cell} |")));
         let _ = writeln!(out, "{line}");
     }
     let _ = writeln!(out, "\n{}", cell.answer.sentences.join(" "));
     out
+}
+
+/// The table of a load on a device.
+pub struct Figures {
+    /// The goal's name, if it has a figure.
+    pub goal: Option<String>,
+    /// The jobs' names.
+    pub jobs: Vec<String>,
+    /// A row for each scheduler.
+    pub rows: Vec<Shown>,
+}
+
+/// A scheduler's row.
+pub struct Shown {
+    /// Its name.
+    pub scheduler: &'static str,
+    /// The goal's figure with its spread.
+    pub goal: Option<String>,
+    /// It is as good as the best, and that matters.
+    pub is_best: bool,
+    /// Of each job: IOPS, p99 in ms.
+    pub cells: Vec<String>,
+}
+
+impl Figures {
+    /// Of this cell.
+    pub fn of(cell: &Cell) -> Figures {
+        let columns = cell.compared.columns(0);
+        let first = columns.first().and_then(|runs| runs.first());
+        let jobs: Vec<String> =
+            first.map_or(Vec::new(), |run| run.jobs().into_iter().map(|job| job.name).collect());
+        let goal = cell.goal.has_figure().then(|| cell.goal.name());
+        let row = |(at, runs): (usize, &Vec<&RunResult>)| {
+            let shown =
+                |spread: Spread| format!("{} ±{:.0} %", cell.goal.show(spread.mean), spread.percent());
+            let spread = Spread::of(runs.iter().filter_map(|run| cell.goal.value(run)));
+            let mean = |job: usize, of: &dyn Fn(&JobResult) -> f64| {
+                let spread = Spread::of(runs.iter().filter_map(|run| run.jobs().get(job).map(of)));
+                short(spread.map_or(0.0, |spread| spread.mean))
+            };
+            let p99 = |job: &JobResult| job.clat().percentile_ns(99.0) as f64 / 1e6;
+            Shown {
+                scheduler: SCHEDULERS[at],
+                goal: goal.as_ref().map(|_| spread.map_or("-".to_owned(), shown)),
+                is_best: cell.answer.matters && cell.answer.as_good.contains(&at),
+                cells: (0..jobs.len())
+                    .flat_map(|job| [mean(job, &JobResult::iops), mean(job, &p99)])
+                    .collect(),
+            }
+        };
+        let rows = columns.iter().enumerate().map(row).collect();
+        Figures { goal, jobs, rows }
+    }
 }

@@ -156,7 +156,7 @@ impl<I: Id> Tree<I> {
         option(best)
     }
 
-    /// Between whom a new element of `key` would come, behind those of equal key.
+    /// The two elements between which a new element of `key` would come, behind those of equal key.
     #[inline]
     pub fn around<K: Ord + Copy + Default>(&self, links: &TreeLinks<I, K>, key: K) -> [Option<I>; 2] {
         let (parent, side) = self.place_for(links, key);

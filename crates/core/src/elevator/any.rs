@@ -87,7 +87,7 @@ macro_rules! of_kind {
     };
 }
 
-/// What every request passes; the rest goes by [`Deref`].
+/// The hooks that every request passes; [`Deref`] serves the rest.
 impl AnyElevator {
     /// The line of `group`, where that is all there is to an elevator that asks nothing of a request: it need not be told what
     /// an [`Env`] tells.

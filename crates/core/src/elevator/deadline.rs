@@ -268,7 +268,7 @@ impl Queue {
         }
     }
 
-    /// With whom a batch of `level` starts: an expired head of the FIFO (or somebody below it), else where the last batch
+    /// The request with which a batch of `level` starts: an expired head of the FIFO (or a request below it by sector), else where the last batch
     /// of the same level stopped, else the head.
     fn batch_start(
         &mut self,

@@ -157,7 +157,7 @@ impl Env<'_> {
 /// Who takes turns among groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grouping {
-    /// Nobody: the elevator has one queue for all I/O.
+    /// No task or group: the elevator has one queue for all I/O.
     Blind,
     /// The queue above it, which says whose queue is asked: the elevator has one for each group ([`PerGroup`]).
     Queues,
@@ -177,7 +177,7 @@ pub trait Elevator: Send {
     /// A request came in.
     fn insert(&mut self, env: &mut Env<'_>, rq: RequestId);
 
-    /// Give up one request of `group`'s queue (of any for who has only one, or takes its own turns), wait, or say there is
+    /// Give up one request of `group`'s queue (of any, if the elevator has only one or takes its own turns), wait, or say there is
     /// none. A returned request is no longer the elevator's.
     fn dispatch(&mut self, env: &mut Env<'_>, group: GroupId) -> Dispatch;
 
@@ -265,7 +265,7 @@ pub trait Elevator: Send {
         tags
     }
 
-    /// Does [`tags_for`](Elevator::tags_for) say all there is to say of who gets how many tags? Otherwise groups have parts of them.
+    /// Does [`tags_for`](Elevator::tags_for) alone decide how many tags each gets? Otherwise groups have parts of them.
     fn shares_tags(&self) -> bool {
         false
     }
@@ -286,12 +286,12 @@ pub trait Elevator: Send {
     fn yield_to(&mut self, _env: &mut Env<'_>, _from: ContextId, _to: Option<ContextId>) {}
 
     /// Whose next request it is idling for, after [`dispatch`](Elevator::dispatch) answered [`Dispatch::Idle`]. For those who
-    /// want to know why the device stands still; decides nothing. The overflow context stands for a task that is gone.
+    /// explain why the device is idle; decides nothing. The overflow context stands for a task that is gone.
     fn idling_for(&self) -> Option<ContextId> {
         None
     }
 
-    /// What it has found out about `device` by the time `now`, nanoseconds, and goes by. For reports; decides nothing.
+    /// The facts about `device`, found by the time `now` (nanoseconds), on which its decisions depend. For reports; decides nothing.
     fn found(&self, _device: &DeviceState, _now: u64, _tell: &mut dyn FnMut(Finding)) {}
 
     /// The tunables, in the order to show them.

@@ -94,7 +94,7 @@ impl Policy for Noop {
         queue.next(&self.links, rq).filter(|_| !self.blk_mq)
     }
 
-    /// The device's own tags, none of which is kept from anybody.
+    /// The device's own tags; it keeps none back from any context.
     fn tags_min(&self, tags: u32) -> u32 {
         if self.blk_mq { tags } else { 1 }
     }

@@ -58,8 +58,8 @@ fn is_leaf(entity: EntityId) -> bool {
 /// Virtual time: nanoseconds of charge at [`WEIGHT_DEFAULT`](super::WEIGHT_DEFAULT), from the beginning of the queue.
 ///
 /// It does not wrap: a band in which one group of weight 1 keeps the device busy for ever advances by 100 a nanosecond and
-/// reaches 2^64 after 5.8 years of service; everything heavier takes longer in proportion. At the end it stands still
-/// (saturates): everybody is equal then, served in turn, and nothing is lost.
+/// reaches 2^64 after 5.8 years of service; everything heavier takes longer in proportion. At the end it stops
+/// (saturates): from then on all groups are equal and take turns, and nothing is lost.
 type Virtual = u64;
 
 /// A weight, and how to divide by it without a division.
@@ -138,8 +138,8 @@ struct Entity {
     ahead: bool,
     /// What the divisions of its charges left over, in parts of its weight: no charge is rounded away.
     rest: u32,
-    /// What its turns have cost lately, where that is more than a [`Quantum`]: its own deadlines are reckoned with it, nobody
-    /// else's are.
+    /// What its turns have cost lately, where that is more than a [`Quantum`]: its own deadlines are reckoned with it, no other group's
+    /// are.
     usual_ns: u64,
     start: Virtual,
     deadline: Virtual,
@@ -194,10 +194,9 @@ pub(crate) struct Fair {
     nodes: Table<Node>,
     entities: Table<Entity>,
     links: TreeLinks<EntityId, Virtual>,
-    /// What a turn costs: deadlines are reckoned with it. One slow request costs its group more, and nobody else's deadline
-    /// moves for it.
+    /// What a turn costs: deadlines are reckoned with it. One slow request costs its group more, and moves no other group's deadline.
     quantum: Quantum,
-    /// Was every group best-effort so far? Then nobody outranks anybody, and nobody need look.
+    /// Was every group best-effort so far? Then no group outranks another, and the search by class can be left out.
     one_class: bool,
 }
 
@@ -525,7 +524,7 @@ impl Fair {
     }
 
     /// Change `id` where it stands: with its debt, which weighs by the new weight, without credit. What is now for the others
-    /// stays that: a change is no occasion for anybody to be forgiven.
+    /// stays that: a change forgives no group its debt.
     fn change(&mut self, id: EntityId, change: impl FnOnce(&mut Entity)) {
         let Entity { busy, node, class, start, weight: old, .. } = self.entities[id.index()];
         let now = self.band(node, class).now();

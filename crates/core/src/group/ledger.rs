@@ -71,7 +71,7 @@ struct Wait {
 pub struct Totals {
     /// Time the device had something to do, nanoseconds.
     pub busy_ns: u64,
-    /// Time it was kept empty for somebody, nanoseconds.
+    /// Time for which the device idled for the group, nanoseconds.
     pub waited_ns: u64,
     /// Sum of all bills, nanoseconds.
     pub billed_ns: u64,
@@ -84,7 +84,7 @@ pub(crate) struct Ledger {
     /// Over all groups.
     pub(super) queued: u32,
     pub(super) in_flight: u32,
-    /// Up to here the device's time is billed, or was nobody's.
+    /// Up to here the device's time is billed, or was no group's.
     counted_ns: u64,
     wait: Option<Wait>,
     unsettled: List<GroupId>,
@@ -261,7 +261,7 @@ impl Ledger {
         }
     }
 
-    /// Nobody is waited for any more: whoever was pays, up to the time the host was asked to come back.
+    /// The idling ends: the group that it was for pays, up to the time the host was asked to come back.
     #[inline]
     pub(super) fn stop_waiting(&mut self, now: u64) {
         if let Some(wait) = self.wait.take() {

@@ -51,7 +51,7 @@ impl GroupId {
 
 /// Smallest and largest weight, as cgroup v2's `io.weight` has them.
 pub const WEIGHT_RANGE: (u32, u32) = (1, 10_000);
-/// The weight of who never asked.
+/// The weight of a group that never asked for one.
 pub const WEIGHT_DEFAULT: u32 = 100;
 /// Levels of groups below the root. What a request costs grows with its group's depth, and a tenant may make groups below
 /// its own.
@@ -557,7 +557,7 @@ impl Groups {
         slots.filter(|(_, g)| g.used && !g.removed).map(|(i, g)| (GroupId::from_index(i), g))
     }
 
-    /// One more request, context or held bio of `id`, or of whom it counts for: see [`Groups::known`]. The root's are not
+    /// One more request, context or held bio of `id`, or of the group it counts for: see [`Groups::known`]. The root's are not
     /// counted.
     #[inline]
     pub(crate) fn hold(&mut self, id: GroupId) -> GroupId {

@@ -10,7 +10,7 @@
 use super::{DEPTH_MAX, GroupId, Groups};
 use crate::collections::{Id, Table};
 
-/// What somebody who waits for a place may have.
+/// What a bio that waits for a place may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Claim {
     /// None now.

@@ -41,7 +41,7 @@ impl<'a> Rounds<'a> {
         self.groups.epoch(group)
     }
 
-    /// Whose round goes on; `None` for nobody's, or while the device has others' requests and one group is to have it to
+    /// The group whose round goes on; `None` if there is none, or while the device has others' requests and one group is to have it to
     /// itself.
     pub(crate) fn next(&mut self) -> Option<GroupId> {
         let group = self.groups.next()?;

@@ -53,7 +53,7 @@ pub(crate) struct Turns {
     reserved: Option<GroupId>,
     /// How long each group thinks between an answer and its next request.
     think: Table<ThinkTime>,
-    /// Whose turn ended, until somebody asks.
+    /// The group whose turn ended, until the host asks.
     ended: Option<GroupId>,
 }
 
@@ -175,7 +175,7 @@ impl Turns {
     }
 
     /// Until when `group`, which has nothing queued, is worth waiting for: for its next request after the last answer, and
-    /// before that for the answer, unless the device has answered nobody for a whole turn.
+    /// before that for the answer, unless the device has completed nothing for a whole turn.
     fn worth_waiting_until(&self, groups: &Groups, group: GroupId, now: u64) -> Option<u64> {
         let settings = groups.settings();
         let patience_ns = settings.group_idle_ns;
@@ -198,7 +198,7 @@ impl Turns {
         self.turn.map(|turn| turn.end_ns(groups))
     }
 
-    /// Another elevator: nobody's turn goes on, nobody keeps a place.
+    /// Another elevator: no turn goes on, no group keeps a place.
     pub(crate) fn restart(&mut self) {
         (self.turn, self.reserved, self.ended) = (None, None, None);
     }
@@ -256,7 +256,7 @@ impl Turns {
         }
     }
 
-    /// Whoever keeps a place without requests loses it when that is no longer worth it.
+    /// A group that keeps a place without requests loses it when that is no longer worth it.
     fn give_up_place(&mut self, groups: &mut Groups) {
         if let Some(group) = self.reserved.take() {
             groups.set_busy(group, false);
@@ -272,7 +272,7 @@ impl Turns {
 
 impl Turn {
     /// Will what its group has in the device take the rest of its slice? Then it sends no more: a device that queues would do
-    /// it after the slice. Where overruns are forgiven (history) nobody looks.
+    /// it after the slice. Where overruns are forgiven (history) this is not looked at.
     #[inline]
     fn is_sold_out(&self, groups: &Groups, now: u64) -> bool {
         let account = groups.ledger().account(self.group);

@@ -26,7 +26,7 @@ pub struct WaitToken {
 /// What is kept of a context.
 #[derive(Clone, Copy, Debug)]
 struct Seat {
-    /// Whom it waits for, and which tenant of that slot.
+    /// The context it waits for, and which tenant of that slot.
     whom: Option<(ContextId, u32)>,
     /// Counts its waits.
     serial: u32,

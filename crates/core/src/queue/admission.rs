@@ -347,7 +347,7 @@ mod tests {
         assert!(!slots.is_congested(true));
     }
 
-    /// The task that fills the pool is a batcher for 32 more; another one has to wait; nobody passes 3/2.
+    /// The task that fills the pool is a batcher for 32 more; another one has to wait; no task passes 3/2.
     #[test]
     fn only_batchers_pass_a_full_pool() {
         let (mut slots, mut contexts) = pools(128);
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!(slots.take_wakeups(), [0, 1]);
     }
 
-    /// Whoever the elevator refuses while the pool is empty is woken by the other pool's free slots.
+    /// A task that the elevator refuses while the pool is empty is woken by the other pool's free slots.
     #[test]
     fn a_starved_class_is_woken_by_the_other() {
         let (mut slots, mut contexts) = pools(4);

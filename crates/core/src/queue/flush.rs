@@ -42,7 +42,7 @@ pub(super) struct FlushMachine {
     /// Data writes of sequences between insertion and completion.
     data_in_flight: u32,
     pending_since_ns: u64,
-    /// With groups: somebody's turn to flush came while a command was in the device; the next one goes at once.
+    /// With groups: a group's turn to flush came while a command was in the device; the next one goes at once.
     granted: Option<GroupId>,
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Share {
 #[derive(Debug)]
 pub(super) struct GroupSlots {
     shares: Table<Share>,
-    /// Groups with somebody outside, next one first; by class.
+    /// Groups with bios outside, next one first; by class.
     queues: [List<GroupId>; 2],
     queue_links: [ListLinks<GroupId>; 2],
     /// Groups with wake-ups.

@@ -18,7 +18,7 @@ impl RequestQueue {
         &self.limiter
     }
 
-    /// Limit `group`'s reads or writes from now on, whoever waits for it; [`Rates::NONE`] takes the limit away. Ask
+    /// Limit `group`'s reads or writes from now on, also those that wait; [`Rates::NONE`] takes the limit away. Ask
     /// [`RequestQueue::dispatch`] again.
     ///
     /// # Errors
@@ -79,10 +79,10 @@ impl RequestQueue {
         }
     }
 
-    /// Let those in whom the limits allow by now; `entered` gets each bio, and what became of it. Returns when to call again, if
-    /// somebody waits for a limit. [`RequestQueue::dispatch`] does it too. A host whose device is full calls this at the time
+    /// Let in the bios that the limits allow by now; `entered` gets each bio, and what became of it. Returns when to call again, if
+    /// a bio waits for a limit. [`RequestQueue::dispatch`] does it too. A host whose device is full calls this at the time
     /// it named, so that the elevator knows what there is; and one that lets waiters resubmit before it dispatches calls it
-    /// after a completion, as who waits here for a slot came before them.
+    /// after a completion, as a bio that waits here for a slot came before them.
     #[inline]
     pub fn let_in(&mut self, now: u64, entered: impl FnMut(&Bio, Submitted)) -> Option<u64> {
         if self.limiter.held() == 0 { None } else { self.let_in_held(now, entered) }

@@ -291,7 +291,7 @@ impl RequestQueue {
         self.slots.is_congested(sync)
     }
 
-    /// Should those of `group` who can hold back? Its part of the slots may be short ([`crate::group::TUNABLES`]:
+    /// Should tasks of `group` hold back if they can? Its part of the slots may be short ([`crate::group::TUNABLES`]:
     /// `nr_group_requests`) when the device's are not, and the other way round.
     pub fn is_group_congested(&self, group: GroupId, sync: bool) -> bool {
         self.is_congested(sync) || self.slots.is_group_congested(self.groups().known(group), sync)
@@ -304,7 +304,7 @@ impl RequestQueue {
     }
 
     /// The tags of [`Admission::Tags`], or the least number of them to which the elevator limits some I/O
-    /// ([`Elevator::tags_min`]): whoever waits found at least so many taken.
+    /// ([`Elevator::tags_min`]): a task that waits found at least so many taken.
     pub fn tags_min(&self) -> u32 {
         let tags = self.config.admission.limit();
         self.lower.elevator().tags_min(tags).clamp(1, tags)

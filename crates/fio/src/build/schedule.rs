@@ -1,4 +1,4 @@
-//! When a job runs and whom it waits for.
+//! When a job runs and which jobs it waits for.
 
 use crate::job::{ExitWhat, Schedule};
 use crate::settings::Reader;

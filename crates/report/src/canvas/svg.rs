@@ -54,19 +54,43 @@ impl Svg {
 
     /// Level strokes, each from a place so far to the right.
     pub(crate) fn runs(&mut self, runs: impl Iterator<Item = (f64, f64, f64)>, width: f64, colour: &Colour) {
-        self.runs_of(runs, width, &class(*colour));
+        self.runs_of(runs, width, &class(*colour), &[]);
+    }
+
+    /// The same with attributes that the page's script reads.
+    pub(crate) fn runs_with(
+        &mut self,
+        runs: impl Iterator<Item = (f64, f64, f64)>,
+        width: f64,
+        colour: &Colour,
+        attributes: &[(&str, &str)],
+    ) {
+        self.runs_of(runs, width, &class(*colour), attributes);
     }
 
     /// The same of a class that the page has.
-    pub(crate) fn runs_of(&mut self, runs: impl Iterator<Item = (f64, f64, f64)>, width: f64, class: &str) {
-        let mut way = String::new();
+    pub(crate) fn runs_of(
+        &mut self,
+        runs: impl Iterator<Item = (f64, f64, f64)>,
+        width: f64,
+        class: &str,
+        attributes: &[(&str, &str)],
+    ) {
+        // Moves are from the end of the run before: most are short, in letters too. In tenths of a pixel, so that nothing adds up.
+        let tenths = |pixels: f64| (pixels * 10.0).round();
+        let (mut way, mut end) = (String::new(), (0.0, 0.0));
         for (x, y, length) in runs {
-            let _ = write!(way, "M{} {}h{}", number(x), number(y), number(length));
+            let (x, y, length) = (tenths(x), tenths(y), tenths(length));
+            let by = [x - end.0, y - end.1, length].map(|tenths| number(tenths / 10.0));
+            let _ = write!(way, "{}{} {}h{}", if way.is_empty() { 'M' } else { 'm' }, by[0], by[1], by[2]);
+            end = (x + length, y);
         }
         if !way.is_empty() {
+            let attributes: String =
+                attributes.iter().map(|(name, value)| format!(" {name}=\"{}\"", escaped(value))).collect();
             let _ = writeln!(
                 self.body,
-                "<path class=\"l {class}\" stroke-width=\"{}\" d=\"{way}\"/>",
+                "<path class=\"l {class}\"{attributes} stroke-width=\"{}\" d=\"{way}\"/>",
                 number(width)
             );
         }

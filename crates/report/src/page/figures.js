@@ -165,6 +165,91 @@
     }
   }
 
+  // ---- the map of sectors -----------------------------------------------------------------------------------------------------
+
+  // A request for the pointer and for Shift with an arrow key. Where it is comes from the path that draws it, exact values from
+  // data-requests: sectors since the end of the one before, microseconds in the device, sectors if other than before; in base 36.
+  class Sectors {
+    constructor(box) {
+      this.box = box;
+      this.svg = [...box.querySelectorAll("svg")].at(-1);
+      this.runs = [...this.svg.querySelectorAll("[data-requests]")].flatMap((path) => Sectors.of(path)).sort((a, b) => a.x - b.x);
+      this.at = -1;
+      this.read = html("div", { className: "read fixed-read", hidden: true });
+      this.said = html("p", { className: "unseen" });
+      this.said.setAttribute("aria-live", "polite");
+      this.mark = svg("path", { class: "cursor" });
+      this.svg.append(this.mark);
+      box.after(this.read, this.said);
+      this.svg.addEventListener("pointermove", (event) => this.point(event));
+      this.svg.addEventListener("pointerleave", () => this.show(-1));
+      box.addEventListener("scroll", () => { if (!this.moving) this.show(-1); this.moving = false; }, { passive: true });
+      box.addEventListener("blur", () => this.show(-1));
+      box.addEventListener("keydown", (event) => this.key(event));
+    }
+
+    static of(path) {
+      const moves = path.getAttribute("d").split(/m/i).slice(1).map((run) => run.split(/[ h]/).map(Number));
+      let sector = 0, sectors = 0, end = 0, y = 0;
+      return path.dataset.requests.split(" ").map((text, at) => {
+        const [gap, us, length] = text.split(",");
+        sector += sectors + (gap ? parseInt(gap, 36) : 0);
+        if (length) sectors = parseInt(length, 36);
+        const [right, down, w] = moves[at], x = end + right;
+        [end, y] = [x + w, y + down];
+        return { x, y, w, sector, sectors, us: parseInt(us, 36), name: path.dataset.name, colour: getComputedStyle(path).stroke };
+      });
+    }
+
+    point(event) {
+      const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(this.svg.getScreenCTM().inverse());
+      let best = -1, least = 12;
+      this.runs.forEach(({ x, y, w }, number) => {
+        const away = Math.hypot(Math.max(x - at.x, 0, at.x - x - w), y - at.y);
+        if (away < least) [best, least] = [number, away];
+      });
+      this.show(best);
+    }
+
+    key(event) {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (event.key === "Escape") return this.show(-1);
+      if (!step || !event.shiftKey) return;
+      event.preventDefault();
+      const next = Math.min(this.runs.length - 1, Math.max(0, this.at + step)), run = this.runs[next];
+      const scroll = Math.max(0, run.x - this.box.clientWidth / 2);
+      this.moving = scroll !== this.box.scrollLeft;
+      this.box.scrollLeft = scroll;
+      this.show(next);
+      this.said.textContent = this.read.innerText.replace(/\n+/g, "; ");
+    }
+
+    show(at) {
+      this.at = at;
+      this.read.hidden = at < 0;
+      const run = this.runs[at];
+      this.mark.setAttribute("d", run ? `M${run.x - 3} ${run.y - 4}h${run.w + 6}v8h${-run.w - 6}z` : "");
+      if (!run) return;
+      const { from, to } = this.box.dataset, width = this.svg.viewBox.baseVal.width;
+      const start = Number(from) + (run.x / width) * (to - from);
+      const digits = Math.max(0, Math.ceil(-Math.log10((to - from) / width)));
+      const mark = html("i"), size = run.sectors / 2, time = run.us < 1000 ? `${run.us} \u00b5s` : `${(run.us / 1000).toFixed(run.us < 10000 ? 2 : 1)} ms`;
+      mark.style.background = run.colour;
+      const head = html("b");
+      head.append(mark, run.name);
+      this.read.replaceChildren(head, html("div", { textContent: `${size < 1024 ? `${size} KiB` : `${size / 1024} MiB`} at sector ${run.sector} (${Sectors.offset(run.sector)})` }),
+        html("div", { textContent: `from ${start.toFixed(digits)} s on, ${time} in the device` }));
+      const place = new DOMPoint(run.x, run.y).matrixTransform(this.svg.getScreenCTM());
+      this.read.style.left = `${Math.max(0, Math.min(place.x + 14, innerWidth - this.read.offsetWidth - 4))}px`;
+      this.read.style.top = `${Math.max(0, Math.min(place.y + 14, innerHeight - this.read.offsetHeight - 4))}px`;
+    }
+
+    static offset(sector) {
+      const mib = sector / 2048;
+      return mib < 1024 ? `${mib.toFixed(1)} MiB` : `${(mib / 1024).toFixed(1)} GiB`;
+    }
+  }
+
   // ---- full width ---------------------------------------------------------------------------------------------------------------
 
   const growing = (figure) => {
@@ -225,6 +310,7 @@
 
   for (const box of document.querySelectorAll(".plot")) if (box.querySelector("svg")) new Plot(box);
   for (const figure of document.querySelectorAll("figure")) growing(figure);
+  for (const map of document.querySelectorAll(".map")) new Sectors(map);
   chooser();
   contents();
 })();

@@ -1,5 +1,7 @@
 //! Where on the device requests went and who had it, over time: one picture that scrolls.
 
+use std::fmt::Write as _;
+
 use fairlift_sim::anatomy::{Anatomy, Cause, Served, TaskId, Window};
 use maud::{Markup, PreEscaped, html};
 
@@ -40,12 +42,13 @@ pub(super) fn maps(report: &Report<'_>, case: usize, columns: &[Column<'_>]) -> 
         p {
             "A stretch of each run, request by request. Above: where on the device each was, from when the device began to serve it to when "
             "it was done (writes are thin). Below: the task that the device worked for, and "
-            span.swatch.idling aria-hidden="true" {} "the task that the scheduler let it idle for. It scrolls to the right."
+            span.swatch.idling aria-hidden="true" {} "the task that the scheduler let it idle for. It scrolls to the right; the pointer, or Shift "
+            "and an arrow key, reads a request."
         }
         @for (column, map) in &maps {
             section data-column=(column.at) {
                 h3 { (column.label) }
-                div.map.drawn tabindex="0" role="region" aria-label={ "Sectors over time, " (column.label) (label) ": " (map.words()) } {
+                div.map.drawn tabindex="0" role="region" data-from=(seconds(map.window.from_ns)) data-to=(seconds(map.window.to_ns)) aria-label={ "Sectors over time, " (column.label) (label) ": " (map.words()) } {
                     div.fixed { (PreEscaped(map.names())) }
                     (PreEscaped(map.picture(&format!("Sectors and device over time, {}: {}", column.label, report.conditions(case)))))
                 }
@@ -143,7 +146,6 @@ impl<'a> Map<'a> {
         for mark in self.marks().0 {
             svg.line((0.0, self.y(mark)), (self.width, self.y(mark)), Colour::Rule);
         }
-        let seconds = |ns: u64| ns as f64 / 1e9;
         let range = (seconds(self.window.from_ns), seconds(self.window.to_ns));
         for mark in ticks::linear(range, self.width / 110.0) {
             let x = self.x((mark * 1e9) as u64);
@@ -162,18 +164,22 @@ impl<'a> Map<'a> {
         for lane in 0..self.lanes.len() {
             for write in [false, true] {
                 let of = |served: &&Served| served.write == write && self.lane(served.task) == lane;
-                let runs = self.window.requests.iter().filter(of).map(|served| {
+                let requests = || self.window.requests.iter().filter(of);
+                let runs = requests().map(|served| {
                     let (from, to) = (self.x(served.began_ns), self.x(served.done_ns));
                     (from, self.y(served.sector as f64), (to - from).max(1.5))
                 });
-                svg.runs(runs, if write { 1.2 } else { 2.5 }, &Map::colour(lane));
+                let what = if write { "write" } else { "read" };
+                let name = format!("{}: {what}", self.lanes[lane]);
+                let attributes = [("data-name", &*name), ("data-requests", &*packed(requests()))];
+                svg.runs_with(runs, if write { 1.2 } else { 2.5 }, &Map::colour(lane), &attributes);
             }
         }
         self.draw_lanes(&mut svg);
         svg.inline_of(self.width)
     }
 
-    /// For whom the device worked or stood still.
+    /// The job that the device worked or idled for.
     fn draw_lanes(&self, svg: &mut Svg) {
         let middle = |lane: usize| TOP + SECTORS + GAP + (lane as f64 + 0.5) * LANE;
         for lane in 0..self.lanes.len() {
@@ -189,12 +195,46 @@ impl<'a> Map<'a> {
                     .map(move |(from, to)| (from, middle(lane), to - from))
             };
             svg.runs(run(false), LANE * 0.65, &Map::colour(lane));
-            svg.runs_of(run(true), LANE * 0.65, "k-idling");
+            svg.runs_of(run(true), LANE * 0.65, "k-idling", &[]);
         }
     }
 }
 
-/// Stretches without the gaps that nobody would see.
+/// Requests for the page's script, in base 36 and parted by blanks: sectors from the end of the one before to this one, its time in the
+/// device (microseconds) and, where it is not as long as the one before, its sectors. A stream costs a few bytes a request.
+fn packed<'a>(requests: impl Iterator<Item = &'a Served>) -> String {
+    let (mut end, mut length) = (0, 0);
+    let mut out = String::new();
+    for served in requests {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        let gap = i128::from(served.sector) - i128::from(end);
+        if gap != 0 {
+            let sign = if gap < 0 { "-" } else { "" };
+            let _ = write!(out, "{sign}{}", base_36(gap.unsigned_abs() as u64));
+        }
+        let _ = write!(out, ",{}", base_36((served.done_ns - served.began_ns) / 1000));
+        if served.sectors != length {
+            let _ = write!(out, ",{}", base_36(served.sectors.into()));
+        }
+        (end, length) = (served.sector + u64::from(served.sectors), served.sectors);
+    }
+    out
+}
+
+fn base_36(mut number: u64) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.push(b"0123456789abcdefghijklmnopqrstuvwxyz"[(number % 36) as usize]);
+        number /= 36;
+        if number == 0 {
+            return digits.iter().rev().map(|digit| char::from(*digit)).collect();
+        }
+    }
+}
+
+/// Stretches without the gaps that cannot be seen.
 fn joined(stretches: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     const UNSEEN: f64 = 0.3;
     let mut out: Vec<(f64, f64)> = Vec::new();
@@ -207,6 +247,10 @@ fn joined(stretches: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     out
 }
 
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
 /// Seconds with as many digits as marks of a span so long need.
 fn fine_seconds(value: f64, span: f64) -> String {
     let digits = (2.0 - span.log10()).clamp(0.0, 6.0).floor() as usize;
@@ -216,6 +260,22 @@ fn fine_seconds(value: f64, span: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stream_is_packed_into_few_bytes() {
+        let served = |sector, sectors, us: u64| Served {
+            task: None,
+            write: false,
+            sector,
+            sectors,
+            issued_ns: 0,
+            began_ns: 0,
+            done_ns: us * 1000,
+        };
+        let requests = [served(72, 8, 36), served(80, 8, 37), served(40, 16, 1)];
+        assert_eq!(packed(requests.iter()), "20,10,8 ,11 -1c,1,g");
+        assert_eq!([base_36(0), base_36(35), base_36(u64::MAX)], ["0", "z", "3w5e11264sgsf"]);
+    }
 
     #[test]
     fn stretches_that_touch_are_one() {

@@ -249,7 +249,7 @@ fn main_causes(rows: &[Row], took_ns: u64) -> String {
     sums.iter().take(2).map(|(words, ns)| format!("{} {words}", share(*ns))).collect::<Vec<_>>().join(", ")
 }
 
-/// Whose line of the timeline a stretch belongs to, if it is somebody else's.
+/// The task whose line of the timeline a stretch belongs to, if it is another task's.
 const fn whose(cause: Cause) -> Option<TaskId> {
     match cause {
         Cause::Behind(task) | Cause::Inside(task) | Cause::Idling(task) | Cause::Task(task) => task,

@@ -138,7 +138,7 @@ impl Disk {
     }
 }
 
-/// What direct I/O on `file` goes by, bytes.
+/// The unit of direct I/O on `file`, bytes.
 fn block(file: &File) -> io::Result<u32> {
     let dio = StatxFlags::DIOALIGN;
     match statx(file, c"", AtFlags::EMPTY_PATH, dio) {

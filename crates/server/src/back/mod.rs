@@ -82,15 +82,15 @@ pub trait BackEnd: Send + Sync {
     /// Where its own threads leave what they are done with. Called once, before anything else.
     fn attach(&self, _finisher: Finisher) {}
 
-    /// Start `jobs`; those that are done already go to `done`. It must not block, as the caller may be anybody's thread.
+    /// Start `jobs`; those that are done already go to `done`. It must not block, as any thread may call it.
     fn start(&self, jobs: &mut Vec<Job>, done: &mut Vec<Job>);
 
-    /// The same for a job that is the only one in the device, and the caller's own: nobody else waits if this blocks.
+    /// The same for a job that is the only one in the device, and the caller's own: no other client waits if this blocks.
     fn start_alone(&self, jobs: &mut Vec<Job>, done: &mut Vec<Job>) {
         self.start(jobs, done);
     }
 
-    /// For those that go by a clock: it is `now` (nanoseconds, as [`crate::clock::now`]); what is done by now goes to `done`.
+    /// For back ends that depend on a clock: it is `now` (nanoseconds, as [`crate::clock::now`]); what is done by now goes to `done`.
     fn advance(&self, _now: u64, _done: &mut Vec<Job>) {}
 
     /// When to call [`BackEnd::advance`] again.

@@ -2,7 +2,7 @@
 //!
 //! This module alone of the crate may use `unsafe`. The argument for all of it: whatever an entry tells the kernel to use (the
 //! buffers of a job, the list of them, the file) stays where it is until the kernel has answered that entry, because a job is in
-//! [`Flights`] from before its entry is pushed until its answer is taken, nobody touches it there, and the thread that takes
+//! [`Flights`] from before its entry is pushed until its answer is taken, no thread touches it there, and the thread that takes
 //! answers keeps [`Shared`], and with it file and ring, until no job is in it.
 #![allow(unsafe_code, reason = "the kernel gets memory by its address")]
 

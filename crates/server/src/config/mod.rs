@@ -119,7 +119,7 @@ pub struct Config {
     pub control: Option<Address>,
     /// Where Prometheus connects.
     pub metrics: Option<Address>,
-    /// What a connection may have under way.
+    /// What a connection may have in flight.
     pub bounds: Bounds,
     /// Certificates, and where they are described, for errors; `None`: no TLS.
     pub tls: Option<(TlsOptions, String)>,

@@ -46,7 +46,7 @@ struct Entry {
     at: u64,
 }
 
-/// Answers, and who is told of them.
+/// Answers, and the mailbox for them.
 type Delivery = (Arc<dyn Mailbox>, Ios);
 
 /// A way in.
@@ -136,7 +136,7 @@ impl Machine {
         self.next_port
     }
 
-    /// Nobody is there any more; what is under way is served, and nobody hears of it.
+    /// The client has gone; what is in flight is served, and its answers are dropped.
     pub(super) fn close_port(&mut self, port: u32, now: u64) {
         let Some(entry) = self.ports.get_mut(&port) else { return };
         entry.closed = true;
@@ -183,7 +183,7 @@ impl Machine {
         }
     }
 
-    /// Is `jobs` all that is in the device, one job, and of nobody but `caller`?
+    /// Is `jobs` all that is in the device, one job, and of no client but `caller`?
     pub(super) fn is_alone(&self, jobs: &[Job], caller: Option<u32>) -> bool {
         let port = |cookie: u32| self.entries[cookie as usize].as_ref().map(|entry| entry.port);
         match jobs {
@@ -370,7 +370,7 @@ impl Machine {
     }
 }
 
-/// What the core is told of `io`. Whoever sends it waits for the answer: writes are sync.
+/// The bio of `io`. Its sender waits for the answer: writes are sync.
 fn bio(io: &Io, cookie: u32, context: ContextId) -> Bio {
     let mut flags = Flags::SYNC;
     if io.fua {

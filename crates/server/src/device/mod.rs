@@ -2,7 +2,7 @@
 //!
 //! The queue is one object without locks. Every thread that has something for it, a bio or a finished job, leaves it in the
 //! *inbox*; whichever finds the machine free hands in what all have left, takes what the queue lets go, and starts it (a
-//! *combiner*). Nothing else orders: what is left in the inbox goes in as it came, and what comes out goes to the back end at once.
+//! *combiner*). Nothing else orders: what is left in the inbox goes in as it came, and what the queue lets go is given to the back end at once.
 
 mod machine;
 mod port;
@@ -151,7 +151,7 @@ impl Device {
         self.combine_for(None);
     }
 
-    /// Hand in what all have left, unless somebody else is at it: who that is looks into the inbox once more after it has let go.
+    /// Hand in what all have left, unless another thread is at it: that thread looks into the inbox once more after it has let go.
     /// `caller`: the port whose thread this is.
     fn combine_for(&self, caller: Option<u32>) {
         let (mut jobs, mut done) = (Vec::new(), Vec::new());

@@ -8,13 +8,13 @@ use super::Device;
 use crate::histogram::Histogram;
 use crate::io::Ios;
 
-/// Who is told of answers.
+/// Where answers go.
 pub trait Mailbox: Send + Sync {
     /// These are done; takes all of them. Called by whichever thread combines: it must neither block nor submit.
     fn deliver(&self, ios: &mut Ios);
 }
 
-/// A way into a device for one io context. Ends when it is dropped; what is under way then is served, and nobody hears of it.
+/// A way into a device for one io context. Ends when it is dropped; what is in flight then is served, and its answers are dropped.
 #[derive(Debug)]
 pub struct Port {
     device: Arc<Device>,

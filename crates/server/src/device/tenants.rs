@@ -37,7 +37,7 @@ impl Default for Share {
 pub struct TenantFigures {
     /// Counted by the core.
     pub stats: GroupStats,
-    /// What part of the device is due to it while those are busy that are now, 0 to 1.
+    /// The share of the device that is due to it while those are busy that are now, 0 to 1.
     pub due: f64,
     /// Requests queued, and in the back end.
     pub depths: (u32, u32),
@@ -70,7 +70,7 @@ impl Device {
         self.set_share(group, share).map(|()| group)
     }
 
-    /// Change what it is entitled to; whatever is under way counts.
+    /// Change what it is entitled to; what is in flight counts.
     ///
     /// # Errors
     /// As a sentence; nothing changed.
@@ -85,7 +85,7 @@ impl Device {
         answer.map_err(sentence)
     }
 
-    /// It is gone; what it has under way is served.
+    /// It is gone; what it has in flight is served.
     pub fn remove_tenant(&self, group: GroupId) {
         // One that is gone already is what was asked for.
         let _ = self.change(|machine, now| machine.queue.remove_group(group, now));

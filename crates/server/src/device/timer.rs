@@ -1,4 +1,4 @@
-//! The device's thread: it waits for the time that the queue or the back end named, or until somebody hands over to it.
+//! The device's thread: it waits for the time that the queue or the back end named, or until another thread hands over to it.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -14,7 +14,7 @@ const NEVER: u64 = u64::MAX;
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// When to wake up next; never later than somebody asked for.
+    /// When to wake up next; never later than a thread asked for.
     due: AtomicU64,
     lock: Mutex<bool>,
     earlier: Condvar,

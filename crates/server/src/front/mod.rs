@@ -1,7 +1,7 @@
 //! Front ends: protocols by which clients reach an export.
 //!
 //! A front end owns its connections, turns requests into bios, submits them through a [`crate::device::Port`] as they come, and
-//! sends each answer when it is there. It orders nothing, and it bounds what a connection may have under way.
+//! sends each answer when it is there. It orders nothing, and it bounds what a connection may have in flight.
 
 mod answers;
 pub mod nbd;

@@ -1,16 +1,16 @@
-//! Requests under way: each in parts that the device's queue takes, and what its client is to be told.
+//! Requests in flight: each in parts that the device's queue takes, and the answer for its client.
 
 use std::ops::Range;
 
 use crate::io::{Action, Fault, Io, Ios};
 
-/// Parts of a trim or zeroing under way at a time; a read or write has all of its own at once, as their memory is bounded.
+/// Parts of a trim or zeroing in flight at a time; a read or write has all of its own at once, as their memory is bounded.
 const PARTS_MAX: u32 = 64;
 /// Memory kept for later, pieces and bytes of each.
 const SPARE_MAX: usize = 256;
 const SPARE_BYTES_MAX: usize = 68 << 10;
 
-/// A request under way; `R`: what its protocol knows of it.
+/// A request in flight.
 #[derive(Debug)]
 pub(super) struct Operation<R> {
     pub(super) request: R,
@@ -18,14 +18,14 @@ pub(super) struct Operation<R> {
     fua: bool,
     /// Parts of a read by their number, as they come back.
     pub(super) parts: Vec<Option<Box<Io>>>,
-    /// Parts under way.
+    /// Parts in flight.
     left: u32,
     /// Where the next part begins, and the end, on the device.
     rest: (u64, u64),
     pub(super) error: Option<Fault>,
 }
 
-/// The requests of a connection that are under way.
+/// The requests of a connection that are in flight.
 #[derive(Debug)]
 pub(super) struct Operations<R> {
     slots: Vec<Option<Operation<R>>>,
@@ -45,7 +45,7 @@ impl<R> Operations<R> {
         Operations { slots, free, spare, spare_parts, part_max: max_sectors * 512, align }
     }
 
-    /// How many are under way.
+    /// How many are in flight.
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -117,7 +117,7 @@ impl<R> Operations<R> {
         ios.push(io);
     }
 
-    /// Submit of what is left as much as may be under way.
+    /// Submit of what is left as much as may be in flight.
     fn more_parts(&mut self, at: u32, ios: &mut Ios) {
         while let Some(operation) = &mut self.slots[at as usize] {
             let (start, end) = operation.rest;

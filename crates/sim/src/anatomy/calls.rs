@@ -24,7 +24,7 @@ pub(super) struct CallTotals {
     slowest: Vec<CallStory>,
 }
 
-/// Parts that are added up: step, by whom, kind of cause, because of whom.
+/// Parts that are added up: step, its task, kind of cause, the task that caused it.
 type PartKey = (Step, Whom, Cause, Whom);
 
 /// Their sum.
@@ -240,7 +240,7 @@ const fn task_in(cause: Cause) -> Option<Option<TaskId>> {
     }
 }
 
-/// The same cause, whoever it is.
+/// The same cause, without the task.
 const fn kind_of(cause: Cause) -> Cause {
     match cause {
         Cause::Behind(_) => Cause::Behind(None),

@@ -235,7 +235,7 @@ pub struct CallStory {
     pub parts: Vec<Part>,
 }
 
-/// Somebody, as seen from a caller whose calls are added up.
+/// A task, as seen from a caller whose calls are added up.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "who", content = "name")]
 pub enum Whom {
@@ -245,7 +245,7 @@ pub enum Whom {
     Sibling,
     /// A task of this name.
     Named(String),
-    /// Nobody in particular.
+    /// No particular task.
     Nobody,
 }
 
@@ -259,7 +259,7 @@ pub struct CallPart {
     /// What it went to; the task in it is one of those meant by `whom`.
     #[serde(flatten)]
     pub cause: Cause,
-    /// For, or because of, whom.
+    /// The task it was for, or because of.
     pub whom: Whom,
     /// In all calls, nanoseconds.
     pub ns: u64,

@@ -18,7 +18,7 @@ use super::{
 use crate::engine::{OpId, TaskId};
 use crate::group::Cgroup;
 
-/// Stretches of time kept before those that nobody will ask for are looked for and dropped.
+/// Stretches of time kept before those that no later call can ask for are looked for and dropped.
 const KEPT: usize = 1 << 16;
 
 /// A request on its way, or the last one in its slot.
@@ -297,7 +297,7 @@ impl Recorder {
 
     // ---- the queue --------------------------------------------------------------------------------------------------------
 
-    /// What the queue and the device do from now on. `oldest_ns`: since when the oldest request is under way.
+    /// What the queue and the device do from now on. `oldest_ns`: since when the oldest request is in flight.
     pub(crate) fn queue_state(
         &mut self,
         busy: bool,
@@ -316,7 +316,7 @@ impl Recorder {
         }
     }
 
-    /// Forget what nobody will ask for: before the oldest request, wait for a slot, and call.
+    /// Forget what no later call can ask for: before the oldest request, wait for a slot, and call.
     fn trim(&mut self, oldest_request_ns: u64) {
         let asked = self.asked.values().copied().min().unwrap_or(u64::MAX);
         let before = self.oldest_call_ns().min(asked).min(oldest_request_ns).min(self.windows.oldest_ns());

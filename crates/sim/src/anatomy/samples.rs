@@ -7,7 +7,7 @@ const INTERVALS_MAX: usize = 512;
 /// Length of an interval at first, nanoseconds.
 const FIRST_NS: u64 = 1_000_000;
 
-/// Time by cause, or by whatever it is told by, in each interval of a run.
+/// Time by cause, or by another key, in each interval of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OverTime<Of> {
     /// Length of an interval, nanoseconds.

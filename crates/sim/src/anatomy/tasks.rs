@@ -71,7 +71,7 @@ impl Task {
         }
     }
 
-    /// It goes on; `kept`: somebody may want to know why it did not.
+    /// It goes on; `kept`: a later call may ask why it did not.
     pub(super) fn resumes(&mut self, now: u64, kept: bool) {
         let Some((why, since)) = self.waiting.take() else { return };
         if now <= since {

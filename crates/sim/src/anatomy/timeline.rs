@@ -10,7 +10,7 @@ use crate::engine::TaskId;
 pub(super) enum State {
     /// There is nothing to do.
     Empty,
-    /// The device works; for whom, the next completion tells.
+    /// The device works; the next completion says for which task.
     Busy,
     /// Nothing (more) goes to the device, because of this.
     Waiting(Cause),
@@ -109,7 +109,7 @@ impl Timeline {
         }
     }
 
-    /// Nobody asks for times before `before` any more.
+    /// No later call asks for times before `before`.
     pub(super) fn forget(&mut self, before: u64) {
         let old = self.spans.partition_point(|span| span.end_ns <= before);
         self.spans.drain(..old);

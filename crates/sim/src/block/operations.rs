@@ -3,7 +3,7 @@
 use super::BlockLayer;
 use crate::engine::{OpId, TaskId};
 
-/// Who is told when an operation is done.
+/// The task to wake when an operation is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
     /// A task that waits for it or collects it.

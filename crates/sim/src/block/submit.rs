@@ -13,7 +13,7 @@ use crate::group::limits::PrioClass;
 use crate::kernel::controller::Ticket;
 use crate::kernel::rq_qos::Slot;
 
-/// Who submits a bio, and for whom.
+/// The task that submits a bio, and the one that pays for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Submitter {
     pub(crate) task: TaskId,
@@ -174,7 +174,7 @@ impl BlockLayer {
         }
     }
 
-    /// Let those in whom the limits of the queue's groups allow; when to do it again.
+    /// Let in the bios that the limits of the queue's groups allow; when to do it again.
     #[inline(always)] // as `book_entered`
     pub(super) fn let_in(&mut self, now: u64) -> Option<u64> {
         if self.queue.held() > 0 {

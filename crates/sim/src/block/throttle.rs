@@ -15,7 +15,7 @@ pub(super) enum Throttled {
     Passes,
     /// It goes on after it waited: merging is over for it.
     Woken,
-    /// It joined a request and asks nobody.
+    /// It joined a request and asks no limit.
     Joined(RequestId),
     /// Its task sleeps.
     Waits,

@@ -72,7 +72,7 @@ impl BlockLayer {
         self.recorder.take().map(|recorder| recorder.finish(now))
     }
 
-    /// Who wants to know why things take time, if anybody.
+    /// The recorder of why things take time, if there is one.
     #[inline]
     pub(crate) fn recorder(&mut self) -> Option<&mut Recorder> {
         self.recorder.as_deref_mut()

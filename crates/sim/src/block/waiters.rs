@@ -104,7 +104,7 @@ impl Waiters {
     }
 }
 
-/// How many tags have to be free before anybody is woken, and how many are woken then. Whoever waits found `depth` tags taken,
+/// How many tags have to be free before a task is woken, and how many are woken then. A task that waits found `depth` tags taken,
 /// which is at least one batch for each line, so the batch comes together.
 fn wake_batch(depth: u32) -> u32 {
     (depth / WAIT_QUEUES).clamp(1, WAKE_BATCH_MAX)

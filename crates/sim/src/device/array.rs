@@ -293,7 +293,7 @@ impl Array {
         }
     }
 
-    /// A consistency point, unless one is under way.
+    /// A consistency point, unless one is in progress.
     fn start_drain(&mut self, now: u64) {
         if self.nvram.is_draining(now) || self.nvram.active == 0 {
             return;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// Events in order of time; equal times come out in the order they went in.
+/// Events in order of time; equal times keep the order in which they were added.
 #[derive(Clone, Debug)]
 pub(super) struct Events<T> {
     heap: BinaryHeap<Entry<T>>,

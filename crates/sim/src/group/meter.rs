@@ -14,11 +14,11 @@ pub(crate) struct Meter {
     /// By request slot: whose bio made the request.
     of_request: Vec<Cgroup>,
     since_ns: u64,
-    /// As it went on, if somebody wants to know.
+    /// The same over time, if the report asks for it.
     over_time: Option<OverTime<(Cgroup, Kind)>>,
 }
 
-/// What is told of a group over time.
+/// The figures of a group over time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Kind {
     /// The device worked for it.
@@ -57,7 +57,7 @@ impl Meter {
         self.figures.len()
     }
 
-    /// Keep from now on what is told over time.
+    /// Keep figures over time from now on.
     pub(crate) fn record_over_time(&mut self) {
         self.over_time = Some(OverTime::new());
     }
@@ -79,7 +79,7 @@ impl Meter {
         groups().map(told).collect()
     }
 
-    /// Whose a request is. The queue's own flushes are nobody's.
+    /// The group that a request belongs to. The queue's own flushes are the root's.
     pub(crate) fn group_of(&self, rq: RequestId, request: &Request) -> Cgroup {
         let own = request.context == ContextId::OVERFLOW;
         if own { Cgroup::ROOT } else { self.of_request[rq.index()] }

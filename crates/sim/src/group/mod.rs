@@ -31,7 +31,7 @@ pub const GROUPS_MAX: usize = 10_000;
 pub struct Cgroup(pub(crate) u16);
 
 impl Cgroup {
-    /// Everybody who is in no other.
+    /// The group of all tasks that are in no other.
     pub const ROOT: Cgroup = Cgroup(0);
 
     /// As an index.
@@ -215,7 +215,7 @@ impl GroupSpec {
         }
     }
 
-    /// What the request queue is told.
+    /// The parameters for the request queue.
     pub fn params(&self) -> GroupParams {
         let class = match self.class {
             GroupClass::Rt => IoClass::RealTime,
@@ -397,7 +397,7 @@ impl GroupTree {
         self.numbers().map(|group| (self.parent(group).map(Cgroup::index), weight(group))).collect()
     }
 
-    /// `io.prio.class` of each, the root first; empty: nobody has one.
+    /// `io.prio.class` of each, the root first; empty: no group has one.
     pub(crate) fn classes(&self) -> Vec<PrioClass> {
         let classes: Vec<_> = self.numbers().map(|group| self.limits(group).prio_class).collect();
         if classes.iter().all(|class| *class == PrioClass::NoChange) { Vec::new() } else { classes }
@@ -414,7 +414,7 @@ impl GroupTree {
         self.numbers().any(|group| !self.limits(group).max.is_none())
     }
 
-    /// What a controller above the queue is told, by [`Cgroup`].
+    /// What a controller above the queue needs, by [`Cgroup`].
     pub(crate) fn entitled(&self) -> Vec<Entitled> {
         let of = |group| {
             let limits = self.limits(group);

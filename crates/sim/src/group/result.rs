@@ -17,7 +17,7 @@ pub struct GroupFigures {
     pub merged: u64,
     /// Bytes of pages that its tasks made dirty.
     pub dirtied_bytes: u64,
-    /// Bytes of such pages that reached the device, whoever sent them there.
+    /// Bytes of such pages that reached the device, whichever task sent them there.
     pub written_bytes: u64,
     /// From request slot to completion.
     pub latency: Latency,

@@ -215,7 +215,7 @@ impl Sys {
         self.completion_of(op).await;
     }
 
-    /// CPU time of one I/O system call in this kernel, nanoseconds.
+    /// Processor time of one I/O system call in this kernel, nanoseconds.
     pub fn cpu_per_io_ns(&self) -> u64 {
         self.machine.borrow().kernel.rules.cpu_per_io_ns
     }

@@ -163,7 +163,7 @@ impl Sys {
         self.end_call();
     }
 
-    /// Write the file's dirty pages as somebody who waits for them, and wait.
+    /// Write the file's dirty pages as sync writes, and wait for them.
     pub(crate) async fn write_and_wait(&self, file: FileId) {
         let flags = self.machine.borrow().kernel.rules.fsync_write;
         // The second round is for pages that were dirtied again while on their way before this call.
@@ -174,7 +174,7 @@ impl Sys {
         }
     }
 
-    /// Wait for the file's pages that are on their way now.
+    /// Wait for the file's pages that are in flight now.
     pub(crate) async fn wait_for_writes(&self, file: FileId) {
         let before = self.machine.borrow().kernel.cache.next_write();
         self.wait(Why::Io, |machine, task| {

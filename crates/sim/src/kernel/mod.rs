@@ -80,7 +80,7 @@ pub struct Kernel {
 pub struct Leftovers {
     /// Dirty pages, metadata on its way home included.
     pub dirty_pages: u64,
-    /// Pages on their way to the device.
+    /// Pages in flight to the device.
     pub writing_pages: u64,
     /// Transactions that are not committed.
     pub transactions: usize,
@@ -105,7 +105,7 @@ impl Kernel {
         Kernel { rules, files, cache, vfs: vfs::Vfs::default(), ext, writeback }
     }
 
-    /// The run has these groups; `settings`: to whom a buffered write belongs, and whether writeback keeps to weights, with
+    /// The run has these groups; `settings`: the group a buffered write belongs to, and whether writeback keeps to weights, with
     /// at most so many `writes` in the queue.
     pub(crate) fn use_groups(&mut self, tree: &GroupTree, settings: &HostSettings, writes: u64) {
         self.cache.use_groups(tree.slots(), settings.tracking());
@@ -153,7 +153,7 @@ impl Kernel {
             || (self.files.get(file).ext.is_some() && !self.rules.large_bios[ext.mount.kind as usize])
     }
 
-    /// The page cache's I/O `io` is done: whom to wake.
+    /// The page cache's I/O `io` is done: the tasks to wake.
     pub(crate) fn pages_done(&mut self, io: u32) -> Vec<TaskId> {
         let Some(mut end) = self.cache.io_done(io) else { return Vec::new() };
         if end.write {

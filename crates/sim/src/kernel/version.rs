@@ -39,9 +39,9 @@ pub struct Rules {
     pub direct_write: Flags,
     /// Flags of a data write that fsync waits for.
     pub fsync_write: Flags,
-    /// CPU time of one I/O system call, from the program to the block layer and back, nanoseconds.
+    /// Processor time of one I/O system call, from the program to the block layer and back, nanoseconds.
     pub cpu_per_io_ns: u64,
-    /// CPU time to copy one page between program and page cache, nanoseconds.
+    /// Processor time to copy one page between program and page cache, nanoseconds.
     pub cpu_per_page_ns: u64,
     /// Largest readahead window (`queue/read_ahead_kb`), KiB; 0 = no readahead.
     pub read_ahead_kib: u64,
@@ -313,7 +313,7 @@ pub const VERSIONS: &[Rules] =
 /// The version of a scenario that names none.
 pub const DEFAULT: &Rules = &V2_6_31;
 
-/// The version of who has a job and no scenario: what runs today.
+/// The version for a job without a scenario: what runs today.
 pub const TODAY: &Rules = &V6_12;
 
 /// The version called `name`.

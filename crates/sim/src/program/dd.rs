@@ -26,7 +26,7 @@ const MIB_S: ProgramMetric = ProgramMetric::rate("mib_s", "bandwidth", "MiB/s");
 /// An end of the copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum End {
-    /// `/dev/zero`, `/dev/null`: costs CPU time only.
+    /// `/dev/zero`, `/dev/null`: costs processor time only.
     Nothing,
     File(String),
 }

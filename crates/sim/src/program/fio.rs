@@ -249,7 +249,7 @@ enum State {
     /// For its start delay, or for others.
     Waiting,
     Running,
-    /// Told to end by somebody's `exitall`.
+    /// Another job's `exitall` ended it.
     Stopped,
 }
 

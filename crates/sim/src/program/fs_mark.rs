@@ -30,7 +30,7 @@ const OPTIONS: &[Opt] = &[
     flag("-v"),
 ];
 
-/// CPU time to think of a name, nanoseconds: fs_mark 3.3 reports 8 to 14 us of "App Overhead" a file.
+/// Processor time to think of a name, nanoseconds: fs_mark 3.3 reports 8 to 14 us of "App Overhead" a file.
 const NAMING_NS: u64 = 10_000;
 /// Without `-N` a subdirectory is used for so long, seconds.
 const SECONDS_PER_SUBDIRECTORY: u64 = 180;

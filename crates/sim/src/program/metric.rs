@@ -52,7 +52,7 @@ impl ProgramMetric {
     }
 }
 
-/// A figure as it came out.
+/// A figure as it was measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Figure {
     /// Which.

@@ -146,7 +146,7 @@ impl Process {
         Rng::new(self.seed)
     }
 
-    /// CPU time the kernel takes for `calls` calls that move `bytes` in all, nanoseconds.
+    /// Processor time the kernel takes for `calls` calls that move `bytes` in all, nanoseconds.
     pub(super) fn kernel_cpu_ns(&self, calls: u64, bytes: u64) -> u64 {
         let rules = &self.sys.machine.borrow().kernel.rules;
         calls * rules.cpu_per_io_ns + bytes.div_ceil(PAGE) * rules.cpu_per_page_ns

@@ -281,7 +281,7 @@ async fn loop_forever(p: &Process, nodes: &[Node]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a shell's `time` prints; CPU time is not counted.
+/// What a shell's `time` prints; processor time is not counted.
 fn timing(ns: u64) -> String {
     let (minutes, seconds) = (ns / 60_000_000_000, (ns % 60_000_000_000) as f64 / 1e9);
     format!("\nreal\t{minutes}m{seconds:.3}s\nuser\t0m0.000s\nsys\t0m0.000s\n")

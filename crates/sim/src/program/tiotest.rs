@@ -129,7 +129,7 @@ struct Phase {
     calls: Latency,
     over_2s: u64,
     over_10s: u64,
-    /// CPU time in the kernel, nanoseconds.
+    /// Processor time in the kernel, nanoseconds.
     cpu_ns: u64,
 }
 

@@ -76,9 +76,9 @@ pub enum Origin {
     Derived,
     /// What a letter's figures say without a number of their own: a range, or an order.
     Statement,
-    /// A value of the model was chosen so that it comes out: it proves nothing.
+    /// A value of the model was chosen so that it is reproduced: it proves nothing.
     Fitted,
-    /// Nobody published it: it is what this project wants.
+    /// Not published: it is what this project wants.
     Aim,
 }
 
@@ -133,7 +133,7 @@ pub struct Published {
     pub letter: String,
     /// Number of its entry in the scenario: rows of one entry expect the same figures of several schedulers.
     pub entry: usize,
-    /// Cases that are known not to come out, and why.
+    /// Cases that are known not to be reproduced, and why.
     pub why: BTreeMap<String, String>,
 }
 
@@ -201,7 +201,7 @@ pub struct Cell {
     pub ours: f64,
     /// Verdict.
     pub verdict: Verdict,
-    /// Why it was known not to come out; `None`: it is expected to.
+    /// Why it was known not to be reproduced; `None`: it is expected to be.
     pub why: Option<String>,
 }
 

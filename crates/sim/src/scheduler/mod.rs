@@ -15,7 +15,7 @@ use crate::kernel::controller::ControllerSpec;
 use host::HostSettings;
 use names::{Cost, Name};
 
-/// An elevator as somebody asked for it.
+/// An elevator as the user asked for it.
 #[derive(Clone)]
 pub struct SchedulerSpec {
     descriptor: &'static Descriptor,
@@ -203,7 +203,7 @@ impl SchedulerSpec {
         Cost { per_bio_ns: set.unwrap_or(measured.per_bio_ns), ..measured }
     }
 
-    /// Does it switch writeback throttling off, unless somebody sets `wbt_lat_usec`?
+    /// Does it switch writeback throttling off, unless the user sets `wbt_lat_usec`?
     pub fn is_without_wbt(&self) -> bool {
         self.name.is_some_and(Name::is_without_wbt)
     }

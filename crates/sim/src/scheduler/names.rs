@@ -58,12 +58,12 @@ pub struct Name {
     pub era: Era,
     /// The elevator that decides.
     elevator: &'static str,
-    /// The elevator's profile, if it does not go by the kernel, and settings that differ from the profile's.
+    /// The elevator's profile, if it does not follow the kernel, and settings that differ from the profile's.
     profile: Option<&'static str>,
     preset: &'static [(&'static str, &'static str)],
     /// What it costs the processor.
     cost: Cost,
-    /// Does it switch writeback throttling off, unless somebody sets `wbt_lat_usec`?
+    /// Does it switch writeback throttling off, unless the user sets `wbt_lat_usec`?
     without_wbt: bool,
     /// What is nearest in the other era, and why.
     nearest: &'static str,
@@ -98,12 +98,12 @@ impl Name {
         Name { without_wbt: true, ..self }
     }
 
-    /// Does it switch writeback throttling off, unless somebody sets `wbt_lat_usec`?
+    /// Does it switch writeback throttling off, unless the user sets `wbt_lat_usec`?
     pub fn is_without_wbt(&self) -> bool {
         self.without_wbt
     }
 
-    /// The elevator's profile, if it does not go by the kernel.
+    /// The elevator's profile, if it does not follow the kernel.
     pub fn profile(&self) -> Option<&'static str> {
         self.profile
     }

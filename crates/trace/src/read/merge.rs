@@ -23,7 +23,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// Reads the next head. The error, if any, is told now; a later call goes on behind it.
+    /// Reads the next head. An error is reported now; a later call goes on behind it.
     fn advance(&mut self, shared: &mut Shared) -> Result<(), TraceError> {
         self.head = None;
         let event = self.file.next(shared)?;

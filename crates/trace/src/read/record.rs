@@ -37,7 +37,7 @@ pub(crate) mod category {
 }
 use category as c;
 
-/// Set in the action number when the payload begins with a control group.
+/// Set in the action number when the payload begins with a cgroup.
 pub(crate) const CGROUP: u64 = 1 << 8;
 
 /// Operations that only v8 can tell.
@@ -160,7 +160,7 @@ impl Record {
     }
 }
 
-/// The action of an action word and the record's own payload (behind the control group). `None`: unknown number.
+/// The action of an action word and the record's own payload (behind the cgroup). `None`: unknown number.
 #[inline]
 pub(crate) fn action(word: u64, payload: &[u8], order: Order) -> Option<Action> {
     let number = word & 0xffff & !CGROUP;

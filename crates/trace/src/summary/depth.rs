@@ -1,9 +1,9 @@
-//! How many I/Os are under way, over time.
+//! How many I/Os are in flight, over time.
 
 /// A step function of time: its mean, its maximum, and a picture of at most [`Depth::STEPS`] equal steps.
 #[derive(Clone, Debug)]
 pub struct Depth {
-    /// Under way now.
+    /// In flight now.
     pub now: u64,
     /// The most at once.
     pub max: u64,
@@ -45,7 +45,7 @@ impl Depth {
         self.now = self.now.saturating_sub(1);
     }
 
-    /// From `now_ns` on there is none: what became of those under way is not known.
+    /// From `now_ns` on there is none: what became of those in flight is not known.
     pub fn none(&mut self, now_ns: u64) {
         self.advance(now_ns);
         self.now = 0;

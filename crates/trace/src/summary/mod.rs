@@ -166,11 +166,11 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// How many processes are told apart.
+    /// How many processes are listed apart.
     pub const PROCESSES_MAX: usize = 4096;
     /// How many devices.
     pub const DEVICES_MAX: usize = 4096;
-    /// How many I/Os with recorded responses may be under way at once; more are not counted in the depth.
+    /// How many I/Os with recorded responses may be in flight at once; more are not counted in the depth.
     const PENDING_MAX: usize = 1 << 18;
 
     /// An empty summary.

@@ -54,7 +54,7 @@ pub struct Part {
     pub arrivals: Arrivals,
     /// btt's intervals.
     pub intervals: Vec<Stretch>,
-    /// Recorded answer times.
+    /// Recorded latencies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Stretch>,
 }
@@ -88,7 +88,7 @@ pub struct Arrivals {
     pub per_second_dispersion: Option<f64>,
 }
 
-/// I/Os under way.
+/// I/Os in flight.
 #[derive(Serialize)]
 pub struct Flight {
     pub mean: f64,

@@ -301,7 +301,7 @@ impl<I: Id> SortedFifo<I> {
         self.remove(links, gone)
     }
 
-    /// The same for who is about to remove `gone`: `kept` takes the earlier deadline of the two, and the place by arrival that
+    /// The same before the caller removes `gone`: `kept` takes the earlier deadline of the two, and the place by arrival that
     /// goes with it.
     pub fn inherit(&mut self, links: &mut SortedFifoLinks<I>, kept: I, gone: I) {
         let deadline = links.deadline(gone);

@@ -78,7 +78,7 @@ impl Bfq {
         }
     }
 
-    /// Levels are told apart by queues that have something in the device, too.
+    /// Queues with requests in the device count for their level, too.
     fn count_level(&mut self, id: QueueId, pending: bool) {
         let Queue { raise: Raise { factor, .. }, ioprio, .. } = *self.queue(id);
         if factor == 1 {

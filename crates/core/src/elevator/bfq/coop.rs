@@ -33,8 +33,8 @@ impl Bfq {
         queue.taken && queue.created_ns == seen.created_ns && queue.users > 0
     }
 
-    /// Another queue, created just now for somebody alike, that `context` is to use from the start: where waiting gains nothing it
-    /// does not matter who sends, only that a queue is not left for every request.
+    /// A queue created just now for a context like it, which `context` is to use from the start: where waiting gains nothing it
+    /// does not matter which context sends, only that the elevator does not change queues for every request.
     pub(super) fn early_companion(&self, env: &Env<'_>, context: ContextId) -> Option<QueueId> {
         let last = self.last_created.filter(|last| self.suits(env, last, context))?;
         self.is_queueing_flash(env).then_some(last.seen.queue)

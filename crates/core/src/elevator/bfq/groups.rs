@@ -51,7 +51,7 @@ impl Bfq {
         }
     }
 
-    /// Another group has the slot: what the last one left goes. Nobody has requests in it.
+    /// Another group has the slot, so the state of its last group goes. No context has requests in it.
     fn renew_group(&mut self, group: GroupId, parent: GroupId, weight: u32) {
         for index in 0..SHARED {
             if let Some(id) = self.groups[group.index()].shared[index] {

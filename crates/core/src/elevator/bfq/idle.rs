@@ -108,7 +108,7 @@ impl Bfq {
         self.timer_ns = Some(now + wait_ns);
     }
 
-    /// Is the depth of the device told by how it is used, and not by its being kept for a queue that thinks shortly?
+    /// Does the depth in the device show how contexts use it, and not that the elevator idled for a queue that thinks shortly?
     pub(super) fn depth_is_spoilt(&self) -> bool {
         let Some(queue) = self.in_service.map(|id| self.queue(id)) else { return false };
         queue.habits.has_short_think

@@ -180,7 +180,7 @@ impl Queue {
 /// What is kept about a context.
 #[derive(Clone, Copy)]
 pub(super) struct ContextState {
-    /// Whom it is about.
+    /// The tenant of the context's slot that this is about.
     pub(super) epoch: Option<u32>,
     pub(super) queue: Option<QueueId>,
     /// Requests queued and in the device.
@@ -371,7 +371,7 @@ impl Bfq {
         }
     }
 
-    /// The queue is nobody's from now on.
+    /// No context uses the queue from now on.
     pub(super) fn give_up(&mut self, id: QueueId) {
         let Queue { group, shared, waker, .. } = *self.queue(id);
         if let Some(index) = shared {

@@ -8,9 +8,9 @@ use crate::elevator::Env;
 
 /// What becomes of the queue in service.
 enum Verdict {
-    /// It, or another one while the device is kept for it, sends its next request.
+    /// This queue sends its next request: the one in service, or another one while the device idles for it.
     Serve(QueueId),
-    /// Nobody sends: it is waited for.
+    /// No queue sends: the elevator idles for the one in service.
     Wait,
     /// Its turn is over.
     Over(Expiry),
@@ -149,7 +149,7 @@ impl Bfq {
         }
     }
 
-    /// What raising goes by is noted.
+    /// Note the state that weight raising depends on.
     fn end_raise_bookkeeping(&mut self, now: u64, id: QueueId) {
         let slice_idle_ns = self.settings.slice_idle_ns;
         let low_latency = self.settings.low_latency != 0;

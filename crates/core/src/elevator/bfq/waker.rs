@@ -73,7 +73,7 @@ impl Bfq {
         }
     }
 
-    /// The device is kept for `id`, which is empty: who may send meanwhile? Those it may be waiting for, or whom its
+    /// The device idles for `id`, which is empty: which queue may send meanwhile? One that `id` may be waiting for, or one that its
     /// limit leaves room for.
     pub(super) fn filler(&mut self, env: &Env<'_>, id: QueueId) -> Option<QueueId> {
         let queue = self.queue(id);

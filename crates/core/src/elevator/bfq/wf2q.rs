@@ -10,7 +10,7 @@ impl Hierarchy {
     // ---- coming, going, being served ----
 
     /// Queue `id` has something to do and `budget` sectors for it; `waited`: it was away only to wait for its own next request
-    /// and held nobody up, so it may come back where it left.
+    /// and delayed no other queue, so it may come back where it left.
     pub(super) fn activate(&mut self, id: EntityId, budget: u64, waited: bool) {
         let entity = self.entity_mut(id);
         (entity.budget, entity.service) = (budget, 0);
@@ -33,7 +33,7 @@ impl Hierarchy {
         }
     }
 
-    /// `id` leaves without debt: its queue is nobody's, or its group is gone.
+    /// `id` leaves without debt: its queue has no context, or its group is gone.
     pub(super) fn discard(&mut self, id: EntityId) {
         let (weight, place) = (u64::from(self.entity(id).weight), self.entity(id).place);
         debug_assert!(!self.is_served(id) || place == Place::Out);
@@ -48,7 +48,7 @@ impl Hierarchy {
         }
     }
 
-    /// Nobody remembers `group`'s former children: another group has its slot. Each that is thrown out once came in.
+    /// Forget `group`'s former children: another group has its slot. Each child that is forgotten was added once.
     pub(super) fn renew_group(&mut self, group: GroupId, parent: GroupId, weight: u32) {
         for class in 0..3 {
             while let Some(id) = self.children[group.index()].trees[class].idle.first(&self.links) {

@@ -11,7 +11,7 @@ use crate::SECOND;
 
 const DEPTH_MAX: u32 = 1024;
 /// A larger depth has to give this part of what it would if each place were worth as much as the others, per cent: it trades the latency
-/// of who sends little for the throughput of who sends much.
+/// of flows that send little for the bandwidth of those that send much.
 const PAYS: u64 = 50;
 /// A depth that did not pay is tried again after this long, and then after twice as long each time, up to the second.
 const RETRY_NS: [u64; 2] = [SECOND / 2, 10 * SECOND];

@@ -20,7 +20,7 @@ use crate::request::Request;
 
 /// Powers of two of 512 bytes up to 1 MiB and more.
 pub(super) const SIZES: usize = 12;
-/// Two flows share the device for this long after both were seen, and somebody reads for this long after a read.
+/// Two flows share the device for this long after both were seen, and a flow counts as reading for this long after a read.
 const SHARED_NS: u64 = SECOND / 2;
 /// A device that gains from so many at a time, or fewer, serves one after the other.
 const SERIAL: u32 = 3;
@@ -105,7 +105,7 @@ impl Model {
         now < self.shared_until_ns
     }
 
-    /// Does it serve one request after the other, so that keeping it for somebody may pay?
+    /// Does it serve one request after the other, so that idling for a flow may pay?
     #[inline]
     pub(super) fn is_serial(&self) -> bool {
         !self.is_parallel
@@ -126,7 +126,7 @@ impl Model {
         }
     }
 
-    /// Until when no write is to go, because somebody reads from a drive that would fill its buffer with it.
+    /// Until when no write is to go, because a flow reads from a drive that would fill its buffer with it.
     #[inline]
     pub(super) fn paced_until(&self, now: u64) -> Option<u64> {
         let next_ns = self.pace.next_ns();
@@ -172,7 +172,7 @@ impl Model {
         }
     }
 
-    /// Somebody wants to read.
+    /// A flow wants to read.
     #[inline]
     pub(super) fn read_came(&mut self, now: u64) {
         self.read_until_ns = now.saturating_add(SHARED_NS);

@@ -62,7 +62,7 @@ impl Fair {
         }
     }
 
-    /// `flow`, which is next in `group`; while writes are paced, whoever is next of those who read. Where groups take turns nothing is paced:
+    /// `flow`, which is next in `group`; while writes are paced, the next of the flows that read. Where groups take turns nothing is paced:
     /// the turn is one group's.
     #[inline]
     fn unless_paced(&self, env: &Env<'_>, group: GroupId, flow: FlowId) -> Result<FlowId, Decision> {
@@ -78,12 +78,12 @@ impl Fair {
         }
     }
 
-    /// Does `flow` send a write that nobody waits for to become durable?
+    /// Does `flow` send a write that no task waits for to become durable?
     fn is_paced(&self, env: &Env<'_>, flow: FlowId) -> bool {
         !env.rounds.in_use() && self.sends_write(env, flow)
     }
 
-    /// Whoever was waited for pays for it.
+    /// The flow that was waited for pays for it.
     #[inline]
     pub(super) fn bill_wait(&mut self, now: u64) {
         let Some((flow, since_ns)) = self.waits.take() else { return };

@@ -168,7 +168,7 @@ impl Flow {
     }
 }
 
-/// A write that makes something durable: of a program that fsyncs, or the journal's. Somebody waits for it, who sends no other before it
+/// A write that makes something durable: of a program that fsyncs, or the journal's. A task waits for it, and sends no other before it
 /// is done. (A program that writes past the page cache says that it goes on, as a reader does.)
 #[inline]
 pub(super) fn is_urgent(request: &Request) -> bool {
@@ -212,8 +212,8 @@ impl Slots {
         }
     }
 
-    /// The same for a request that comes in; with [`Arrival::New`] if that flow is to be somebody's, or some group's, whose it
-    /// was not before. It holds no request then.
+    /// The same for a request that comes in; with [`Arrival::New`] if that flow now belongs to a context, or a group, that it did not belong
+    /// to before. It holds no request then.
     pub(super) fn find_for(
         self,
         flows: &Table<Flow>,

@@ -22,7 +22,7 @@ use crate::group::GroupId;
 
 /// Groups that keep their place without requests: so many are looked at, at most, to find one that has some.
 const DRY_MAX: u32 = 8;
-/// A group whose answer is to come is waited for while the device answers anybody, or this long.
+/// The device idles for a group whose answer is to come while the device answers any group, or this long.
 const ANSWER_NS: u64 = 100 * MS;
 
 /// What is kept of a group.
@@ -65,7 +65,7 @@ pub(super) struct Shift {
     since_ns: u64,
     /// What was sent in it will cost so much, nanoseconds.
     sent_ns: u64,
-    /// Somebody came whom it makes way for.
+    /// A group came that it makes way for.
     makes_way: bool,
 }
 

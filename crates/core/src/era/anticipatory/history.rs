@@ -133,7 +133,7 @@ impl Task {
         self.last_position = Some(request.end());
     }
 
-    /// Grains since it got its last answer; 0 when it did not wait for one. Less than 20 ms: longer pauses (somebody at a
+    /// Grains since it got its last answer; 0 when it did not wait for one. Less than 20 ms: longer pauses (a person at a
     /// keyboard) would take too long to forget.
     fn think_time(&self, now: u64, clock: Clock) -> u64 {
         let Some(answered_ns) = self.last_completion_ns.filter(|_| self.queued + self.listed == 0) else {
@@ -169,7 +169,7 @@ impl Task {
     }
 
     /// Do its past and its like say that its next request will not come within `patience` (grains)? That it is gone is
-    /// noted every time somebody asks, as in the kernel.
+    /// noted at every call, as in the kernel.
     pub(super) fn is_not_worth_waiting_for(&self, patience: u64, newcomers: &mut Newcomers) -> bool {
         if !self.is_alive {
             if self.is_new() {

@@ -294,7 +294,7 @@ impl Queue {
         !self.queue(class).requests.is_empty()
     }
 
-    /// The first thing in every hook that is told the time: what the kernel does on a timer. Answers with the clock.
+    /// The first call in every hook that gets the time: what the kernel does on a timer. Answers with the clock.
     fn catch_up(&mut self, rules: &mut Anticipatory, env: &Env<'_>) -> u64 {
         let now = rules.clock.at(env.now);
         self.miss_departed(rules);
@@ -506,7 +506,7 @@ impl Queue {
 
     // ---- filing ----
 
-    /// Dispatch `rq`, and note what that means for whoever comes next.
+    /// Dispatch `rq`, and note what that means for the next request.
     fn send(&mut self, rules: &mut Anticipatory, env: &Env<'_>, rq: RequestId) -> Dispatch {
         self.send_but(rules, env, rq, None)
     }
@@ -537,7 +537,7 @@ impl Queue {
         Dispatch::Issue(rq)
     }
 
-    /// Whom to go to from `rq`, which is leaving: the one above it or else the lowest, or the one below it. `absent` counts as
+    /// The request to serve after `rq`, which is leaving: the one above it or else the lowest, or the one below it. `absent` counts as
     /// not there.
     fn best_neighbour(
         &self,

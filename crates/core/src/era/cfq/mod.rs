@@ -209,7 +209,7 @@ pub struct Cfq {
     spent: Spent,
     /// When idling ends, nanoseconds; [`NEVER`] while there is none.
     timer_ns: u64,
-    /// Who wants it to go to whom.
+    /// The yield that was asked for: from which queue, to which.
     yielded: Option<Yield>,
 
     // What is queued and in the device.

@@ -39,7 +39,7 @@ impl Workload {
         self.kind
     }
 
-    /// A queue expires: the workload's time stands still until the next one is chosen.
+    /// A queue expires: the workload's time stops until the next one is chosen.
     #[inline]
     pub(super) fn save(&mut self, now: u64) {
         self.saved = self.ends.and_then(|ends| ends.checked_sub(now)).filter(|left| *left > 0);

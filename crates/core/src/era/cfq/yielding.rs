@@ -90,7 +90,7 @@ impl NoIdleTree {
 pub(super) enum Way {
     /// Nothing: it is waited for or not as ever.
     None,
-    /// Its turn is over; it goes to this queue or, `None`, to whose turn it is.
+    /// Its turn is over; it goes to this queue or, `None`, to the queue that is due.
     Over(Option<QueueId>),
 }
 
@@ -203,7 +203,7 @@ impl Cfq {
         });
     }
 
-    /// `context` is gone: nobody waits for it, and it for nobody.
+    /// `context` is gone: no context waits for it, and it waits for none.
     pub(super) fn forget_yield(&mut self, context: ContextId) {
         self.yielded = self.yielded.filter(|given| given.from != context && given.to != Some(context));
     }

@@ -61,7 +61,7 @@ pub(super) struct Gate {
 /// Where a group's own bios stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Own {
-    /// There are none, or somebody is moving them.
+    /// There are none, or a call in progress is moving them.
     Out,
     /// In the tree of their gate.
     Ready,
@@ -117,7 +117,7 @@ impl Gate {
         }
     }
 
-    /// One more bio waits here or below. Of the unused time before anybody waited the burst is kept.
+    /// One more bio waits here or below. The burst is kept of the time that went unused before any bio waited.
     pub(super) fn one_more_waits(&mut self, now: u64) {
         if self.waiting == 0 {
             self.forget_credit(now);
@@ -153,7 +153,7 @@ impl Gate {
     /// What a bio of an entity of this weight pays in virtual time, when `scarce` are the smallest rates from here up.
     ///
     /// Limits that hold bytes share bytes, limits that hold bios share bios: the price is the part of a turn that the bio takes
-    /// of what is scarce, and a whole turn is what the largest bio takes. So nobody is ever more than one turn by weight behind
+    /// of what is scarce, and a whole turn is what the largest bio takes. So no group is ever more than one turn by weight behind
     /// for what it got, by whatever limits it was measured, and no clock starts over when limits change.
     pub(super) fn price(&mut self, bytes: u64, weight: u32, scarce: Rates) -> Vtime {
         // Not above 2^63, for what is larger than that.

@@ -165,7 +165,7 @@ pub struct Limiter<T> {
     room: usize,
     /// The direction that goes first in the next round.
     turn: usize,
-    /// A group that had to turn somebody away has room again.
+    /// A group that had to refuse a bio has room again.
     room_made: bool,
 }
 
@@ -200,7 +200,7 @@ impl<T: Copy> Limiter<T> {
         }
     }
 
-    /// Is there a limit, or somebody who waits for one that was? Else nobody has to ask.
+    /// Is there a limit, or a bio that waits for one that was? Else the host need not ask.
     #[inline]
     pub fn is_used(&self) -> bool {
         self.sides[0].busy | self.sides[1].busy != 0
@@ -332,7 +332,7 @@ impl<T: Copy> Limiter<T> {
 
     // ---- bios go ----------------------------------------------------------------------------------------------------------
 
-    /// Begin to let in who may go by `now`. Those who found no slot before have another try, a few at a time.
+    /// Begin to let in the bios that the limits allow by `now`. Those that found no slot before have another try, a few at a time.
     pub fn begin(&mut self, groups: &Groups, now: u64) -> Round {
         for side in &mut self.sides {
             side.come_forward(groups, FORWARD_MAX, now);
@@ -376,7 +376,7 @@ impl<T: Copy> Limiter<T> {
         }
     }
 
-    /// When to begin the next round, if somebody waits for a time: later than now, and not later than [`WAIT_MAX_NS`] from
+    /// When to begin the next round, if a bio waits for a time: later than now, and not later than [`WAIT_MAX_NS`] from
     /// now.
     pub fn end(&self, round: Round) -> Option<u64> {
         let soon = round.now.saturating_add(1);
@@ -395,8 +395,8 @@ impl<T: Copy> Limiter<T> {
         }
     }
 
-    /// Somebody who waits goes at once, allowed or not, and is charged: for a host that has to run dry, until there is none.
-    /// What they owe is paid by those who come later.
+    /// One waiting bio goes at once, allowed or not, and is charged: for a host that has to run dry, until there is none.
+    /// Bios that come later pay what it owes.
     pub fn release(&mut self, groups: &Groups, now: u64) -> Option<T> {
         let at = self.sides.iter().position(|side| side.some_line().is_some())?;
         let group = self.sides[at].some_line()?;

@@ -20,7 +20,7 @@ pub const RATE_MAX: u64 = 1 << 48;
 pub(super) struct Pace {
     /// Units a second; 0 = no limit.
     rate: u64,
-    /// The rate there is, or else the last there was: debts outlive their limit and are paid at it, so that nobody gets rid
+    /// The rate there is, or else the last there was: debts outlive their limit and are paid at it, so that no group gets rid
     /// of one by having the limit taken away and set again.
     last_rate: u64,
     /// All that went is paid for at `due_ns + rest / last_rate`; `rest < last_rate`, or both are 0.

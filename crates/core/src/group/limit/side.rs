@@ -72,7 +72,7 @@ impl Side {
 
     // ---- a bio comes ------------------------------------------------------------------------------------------------------
 
-    /// Nobody waits for a limit on the way of `group`, and all of them allow it.
+    /// No bio waits for a limit on the way of `group`, and all of them allow it.
     pub(super) fn may_pass(&self, groups: &Groups, group: GroupId, now: u64) -> bool {
         let lets_pass = |gate: &Gate| gate.rates().is_none() || (gate.waiting == 0 && gate.open_at() <= now);
         self.gate(group).line.is_empty() && groups.path(group).all(|above| lets_pass(self.gate(above)))
@@ -225,7 +225,7 @@ impl Side {
 
     // ---- no slot ----------------------------------------------------------------------------------------------------------
 
-    /// The bio of `group` that may go finds no slot: its group stands back, and nobody else.
+    /// The bio of `group` that may go finds no slot: its group stands back, and no other.
     pub(super) fn stand_back(&mut self, groups: &Groups, group: GroupId, now: u64) {
         self.leave_own(group);
         self.gate_mut(group).own = Own::Back;
@@ -233,7 +233,7 @@ impl Side {
         self.rearrange(groups, group, now);
     }
 
-    /// Those of `group` who stand back are the next to come forward: a slot of theirs is free.
+    /// The bios of `group` that stand back are the next to come forward: a slot of theirs is free.
     pub(super) fn prefer(&mut self, group: GroupId) {
         if self.gate(group).own == Own::Back {
             self.back.remove(&mut self.back_links, group);
@@ -345,7 +345,7 @@ impl Side {
     }
 }
 
-/// Whose child `group` is; the root is nobody's.
+/// The parent of `group`; the root has none.
 fn parent_of(groups: &Groups, group: GroupId) -> Option<GroupId> {
     (group != GroupId::ROOT).then(|| groups[group].parent())
 }

@@ -6,7 +6,7 @@ use crate::group::GroupId;
 use crate::request::{Op, RequestId, RequestState, Standing};
 
 impl ElevatorQueue {
-    /// What the elevator says, of the group whose turn it is.
+    /// What the elevator says, of the group that has the turn.
     #[inline(always)] // see `ask_in_turn`
     pub(super) fn ask(&mut self, now: u64) -> Dispatch {
         if self.in_turns() {
@@ -139,7 +139,7 @@ impl ElevatorQueue {
         Dispatch::Issue(rq)
     }
 
-    /// As above, of the group whose turn it is.
+    /// As above, of the group that has the turn.
     pub(super) fn dispatch_grouped(&mut self, now: u64) -> Dispatch {
         let answer = self.ask(now);
         if !self.list.is_empty() {

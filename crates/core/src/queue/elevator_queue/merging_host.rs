@@ -38,8 +38,8 @@ impl ElevatorQueue {
         self.absorbed(rq, gone, now);
     }
 
-    /// `rq`, in the device, was inserted in the name of somebody who was to come; now the host knows what it covers. Whoever
-    /// chose it did so without that; what is paid and counted is this.
+    /// `rq`, in the device, was inserted before its task had sent it; now the host knows what it covers. The elevator
+    /// chose it without knowing that; what is paid and counted is this.
     pub fn fill(&mut self, rq: RequestId, sector: u64, sectors: u32) {
         let request = &mut self.requests[rq];
         debug_assert!(request.state == RequestState::Issued, "filled while not in the device");

@@ -73,7 +73,7 @@ impl ElevatorQueue {
         self.requests.release(rq);
     }
 
-    /// Somebody who held `context` holds it no more.
+    /// One holder of `context` holds it no more.
     pub(crate) fn drop_context(&mut self, context: ContextId) {
         if let Some(home) = self.contexts.drop_hold(context) {
             self.context_freed(home);

@@ -18,7 +18,7 @@ impl ElevatorQueue {
 
     /// Change the elevator with requests queued and in flight; the old one is handed back, to be dropped where memory may be
     /// freed. Without groups queued requests go to the device in the old one's order, and the new one hears only of requests
-    /// inserted from now on; with groups they go over to the new one, so that everybody's turn still comes when it is due.
+    /// inserted from now on; with groups they go over to the new one, so that each group's turn still comes when it is due.
     /// O(queued): a host that cannot afford that lets the queue run dry first, as the kernel does.
     pub fn switch(&mut self, elevator: impl Into<AnyElevator>, now: u64) -> AnyElevator {
         let elevator = elevator.into();

@@ -19,7 +19,7 @@ pub(in crate::queue) struct Pool {
     pub(in crate::queue) congested: bool,
     /// No more slots but for batchers.
     full: bool,
-    /// The elevator refused somebody while the pool was empty: the other pool's next free slot looks here too.
+    /// The elevator refused a task while the pool was empty: the other pool's next free slot looks here too.
     pub(in crate::queue) starved: bool,
 }
 

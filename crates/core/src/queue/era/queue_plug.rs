@@ -55,7 +55,7 @@ impl RequestQueue {
         }
     }
 
-    /// Somebody is about to wait for I/O of this queue: let it go.
+    /// A task is about to wait for I/O of this queue: let it go.
     pub fn unplug(&mut self) {
         self.plug.unplug();
     }

@@ -1,7 +1,7 @@
 //! A connection behind its handshake: one thread, which takes in what came, submits it at once, and sends what is answered.
 //!
 //! It waits for three things: bytes from the client, room to send, and answers from the device. Nothing blocks it but that; what
-//! it may have under way is bounded ([`Bounds`]), so a client that sends without reading stops being read.
+//! it may have in flight is bounded ([`Bounds`]), so a client that sends without reading stops being read.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(super) struct Connection {
     payload: Option<Payload>,
     /// Understood, and to be submitted.
     ios: Ios,
-    /// Bytes of payload under way.
+    /// Bytes of payload in flight.
     bytes: u64,
     /// It takes in no more.
     leaving: bool,

@@ -26,7 +26,7 @@ pub const PAYLOAD_MAX: u32 = 32 << 20;
 /// How long a client may take for each step of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a connection may have under way.
+/// What a connection may have in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Requests.

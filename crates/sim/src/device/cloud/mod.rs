@@ -42,7 +42,7 @@ pub(super) struct Cloud {
     done: Events<(u32, u64)>,
     in_device: u32,
     busy: BusyClock,
-    /// Somebody waits for tokens.
+    /// A request waits for tokens.
     limited: BusyClock,
 }
 

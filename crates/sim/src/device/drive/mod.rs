@@ -95,7 +95,7 @@ enum ReadAhead {
 enum WriteCache {
     /// When it is on the medium.
     Off,
-    /// When it is in the buffer; one that does not continue the write under way waits for that first.
+    /// When it is in the buffer; one that does not continue the write in progress waits for that first.
     On,
 }
 
@@ -125,7 +125,7 @@ struct Settings {
     /// Read-ahead may be given up in the middle of a sector.
     stop_in_sector: bool,
     write_cache: WriteCache,
-    /// A write that continues the one under way shares its segment.
+    /// A write that continues the one in progress shares its segment.
     combine_writes: bool,
     /// Written data can be read from the buffer.
     reads_written_data: bool,
@@ -406,7 +406,7 @@ impl Drive {
         done_ns + self.settings.overheads.write_complete_ns
     }
 
-    /// Continue the write under way: accepted at once.
+    /// Continue the write in progress: accepted at once.
     fn write_on(&mut self, writing: Writing, first: u64, end: u64, now: u64) -> u64 {
         let overheads = &self.settings.overheads;
         let start_ns = now + overheads.write_hit.ns(self.last_was_read) + overheads.prepare_ns;

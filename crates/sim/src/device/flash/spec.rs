@@ -194,7 +194,7 @@ impl FlashSpec {
         &self.limits
     }
 
-    /// The state it is in, for whoever names it.
+    /// The state it is in, for reports.
     pub(crate) fn state(&self) -> &'static str {
         self.state.name()
     }

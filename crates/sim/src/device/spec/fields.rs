@@ -119,7 +119,7 @@ impl Fields {
     }
 
     /// Put these fields over those of `base`. A choice of another seek curve, layout or model leaves fields of the
-    /// base behind that nobody asks for; those are no error.
+    /// base behind that no model asks for; those are no error.
     pub(super) fn over(mut self, base: Fields) -> Fields {
         for (path, mut field) in base.fields {
             field.own = false;
@@ -128,7 +128,7 @@ impl Fields {
         self
     }
 
-    /// As they were read: nobody has asked for any yet.
+    /// As they were read: no model has asked for any yet.
     pub(super) fn unasked(mut self) -> Fields {
         self.asked.clear();
         self.fields.values_mut().for_each(|field| field.asked = false);
@@ -311,7 +311,7 @@ impl Fields {
         Ok(rows)
     }
 
-    /// Complain about the first field of the user's own file that nobody asked for.
+    /// Complain about the first field of the user's own file that no model asked for.
     pub(super) fn finish(&self) -> Result<(), SpecError> {
         let unknown = self.fields.iter().filter(|(_, field)| field.own && !field.asked);
         let Some((path, field)) = unknown.min_by_key(|(_, field)| field.line) else { return Ok(()) };

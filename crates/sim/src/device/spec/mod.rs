@@ -67,7 +67,7 @@ enum Parts {
     Null(NullSpec),
 }
 
-/// A word for a kind of device, for who does not care which.
+/// A word for a kind of device, for users who do not care which.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
     /// The word.

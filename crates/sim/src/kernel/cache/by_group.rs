@@ -24,7 +24,7 @@ pub(crate) struct NextPages {
 /// Pages of one group.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
-    /// Dirty, and on their way to the device.
+    /// Dirty, and in flight.
     dirty: u64,
     writing: u64,
     /// Since when there are any of these, nanoseconds.
@@ -34,13 +34,13 @@ struct Account {
     written: u64,
     /// The same when the count began.
     counted_from: (u64, u64),
-    /// Writes on their way that begin with a page of its.
+    /// Writes in flight that begin with a page of its.
     writes: u64,
-    /// The file whose turn it is, and the pages left of the turn.
+    /// The file that has the turn, and the pages left of the turn.
     turn: Option<(FileId, u64)>,
 }
 
-/// Whose pages were sent on their way, in the order of the file.
+/// The groups whose pages were sent, in the order of the file.
 pub(crate) type Dirtiers = Vec<(Range<u64>, Cgroup)>;
 
 /// Accounts by group, and owners by file.
@@ -160,7 +160,7 @@ impl ByGroup {
         groups.filter(|(_, account)| account.dirty > 0).map(|(place, _)| Cgroup(place as u16))
     }
 
-    /// Files with dirty pages of `group`, the one whose turn it is first.
+    /// Files with dirty pages of `group`, the one that has the turn first.
     pub(super) fn files_of(&self, group: Cgroup) -> Vec<FileId> {
         let files = self.dirty.range((group, FileId(0))..=(group, FileId(usize::MAX)));
         let mut files: Vec<FileId> = files.map(|((_, file), _)| *file).collect();
@@ -194,7 +194,7 @@ impl ByGroup {
         self.owners(file).whole.round_over(took_ns);
     }
 
-    /// For whom a bio of `file` that begins with `page` is submitted; `None`: for who submits it.
+    /// The group that a bio of `file` beginning with `page` is submitted for; `None`: the submitter's own.
     pub(super) fn payer(&self, file: FileId, dirtiers: &Dirtiers, page: u64) -> Option<Cgroup> {
         match self.tracking {
             Tracking::Off => None,

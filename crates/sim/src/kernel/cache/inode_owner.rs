@@ -16,7 +16,7 @@ const PLACES_OF_ROUND: u64 = PLACES / 2;
 /// A file's owner and the votes about it.
 #[derive(Debug, Default)]
 pub(super) struct InodeOwner {
-    /// Nobody before the first page was made dirty.
+    /// No group before the first page was made dirty.
     owner: Option<Cgroup>,
     /// Pages of this round of writeback, by who made them dirty.
     votes: Vec<(Cgroup, u64)>,

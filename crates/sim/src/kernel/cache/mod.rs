@@ -28,7 +28,7 @@ struct CachedFile {
     place: Option<u64>,
     /// Where the last round of writeback ended.
     write_from: u64,
-    /// Writes on their way to the device, by their numbers.
+    /// Writes in flight, by their numbers.
     writing: BTreeSet<u64>,
     /// Tasks waiting for writes of this file.
     sync_waiters: Vec<TaskId>,
@@ -72,7 +72,7 @@ pub(crate) struct PageCache {
     background_pages: u64,
     limit_pages: u64,
     dirty: u64,
-    /// Pages on their way to the device.
+    /// Pages in flight to the device.
     writing: u64,
     /// Pages that reached the device since the start.
     written: u64,
@@ -123,7 +123,7 @@ impl PageCache {
         self.groups.as_ref().map_or(0, |groups| groups.dirty_of(group))
     }
 
-    /// Pages of `group` that are dirty or on their way.
+    /// Pages of `group` that are dirty or in flight.
     pub(crate) fn unwritten_of(&self, group: Cgroup) -> u64 {
         self.groups.as_ref().map_or(0, |groups| groups.unwritten_of(group))
     }
@@ -133,7 +133,7 @@ impl PageCache {
         self.groups.as_ref().map_or(0, |groups| groups.written_of(group))
     }
 
-    /// Writes on their way that begin with a page of `group`.
+    /// Writes in flight that begin with a page of `group`.
     pub(crate) fn writes_of(&self, group: Cgroup) -> u64 {
         self.groups.as_ref().map_or(0, |groups| groups.writes_of(group))
     }
@@ -180,7 +180,7 @@ impl PageCache {
         }
     }
 
-    /// For whom a bio of the write `io` is submitted that begins with `page`; `None`: for who submits it.
+    /// The group that a bio of the write `io` beginning with `page` is submitted for; `None`: the submitter's own.
     pub(crate) fn payer(&self, io: u32, page: u64) -> Option<Cgroup> {
         let io = self.ios.get(io as usize)?.as_ref()?;
         self.groups.as_ref()?.payer(io.file, &io.dirtiers, page)
@@ -229,7 +229,7 @@ impl PageCache {
         !matches!(self.files[file.0].pages.get(page), Page::Absent | Page::Reading)
     }
 
-    /// Is somebody reading it in? Then `task` is woken when that is done.
+    /// Is a task reading it in? Then `task` is woken when that is done.
     pub(crate) fn wait_for_page(&mut self, file: FileId, page: u64, task: TaskId) -> bool {
         let reading = self.files[file.0].pages.get(page) == Page::Reading;
         if reading {
@@ -405,7 +405,7 @@ impl PageCache {
         self.dirty
     }
 
-    /// Pages dirty or on their way.
+    /// Pages dirty or in flight.
     pub(crate) fn unwritten_pages(&self) -> u64 {
         self.dirty + self.writing
     }
@@ -437,19 +437,19 @@ impl PageCache {
         self.dirty_files.values().copied().collect()
     }
 
-    /// All files with pages on their way to the device.
+    /// All files with pages in flight to the device.
     pub(crate) fn files_being_written(&self) -> Vec<FileId> {
         let being = |f: &FileId| !self.files[f.0].writing.is_empty();
         (0..self.files.len()).map(FileId).filter(being).collect()
     }
 
-    /// The file whose turn it is to be written, among those dirty since before `before_ns` and in line before `place`.
+    /// The file that is due to be written, among those dirty since before `before_ns` and in line before `place`.
     pub(crate) fn next_dirty_file(&self, before_ns: u64, place: u64) -> Option<FileId> {
         let mut line = self.dirty_files.range(..place).map(|(_, file)| *file);
         line.find(|f| self.files[f.0].dirty_since_ns <= before_ns)
     }
 
-    /// The end of the line of dirty files: whoever joins later stands at or behind it.
+    /// The end of the line of dirty files: a file that joins later stands at or behind it.
     pub(crate) fn end_of_line(&self) -> u64 {
         self.next_place
     }
@@ -471,7 +471,7 @@ impl PageCache {
         self.files[file.0].write_from = page;
     }
 
-    /// The first run of dirty pages of `file` among `pages`, at most `max` long, that are not on their way already.
+    /// The first run of dirty pages of `file` among `pages`, at most `max` long, that are not in flight already.
     pub(crate) fn first_dirty(&self, file: FileId, pages: Range<u64>, max: u64) -> Option<Range<u64>> {
         let cached = &self.files[file.0];
         if pages.is_empty() {
@@ -543,7 +543,7 @@ impl PageCache {
         self.add_io(PageIo { file, pages, write: Some(number), waiters: Vec::new(), dirtiers })
     }
 
-    /// The number the next write of any file will have; all that are under way have smaller ones.
+    /// The number the next write of any file will have; all that are in flight have smaller ones.
     pub(crate) fn next_write(&self) -> u64 {
         self.next_write
     }
@@ -678,7 +678,7 @@ mod tests {
         assert!(!cache.is_uptodate(file, 9) && cache.is_uptodate(file, 10));
     }
 
-    /// Cutting a file forgets its dirty pages, and those on their way are gone once they arrive.
+    /// Cutting a file forgets its dirty pages, and those in flight are gone once they arrive.
     #[test]
     fn a_cut_file_keeps_nothing() {
         let (mut cache, file) = cache(16);

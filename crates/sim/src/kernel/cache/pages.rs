@@ -48,7 +48,7 @@ impl Pages {
         &mut self.chunks.entry(chunk).or_insert([Page::Absent; CHUNK])[at]
     }
 
-    /// Change the length. Pages beyond it go, but for those on their way; how many went.
+    /// Change the length. Pages beyond it go, except those in flight; how many went.
     pub(super) fn resize(&mut self, len: u64) -> u64 {
         let mut gone = 0;
         if len < self.len {

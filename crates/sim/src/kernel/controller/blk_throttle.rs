@@ -147,7 +147,7 @@ impl BlkThrottle {
         side.from.front().and_then(|(_, bios)| bios.front()).map(|(_, ask)| *ask)
     }
 
-    /// The next bio of `group`; whoever it came from goes behind the others.
+    /// The next bio of `group`; the child it came from goes behind the others.
     fn pop(&mut self, group: usize, at: usize) -> Option<(Ticket, Ask)> {
         let side = &mut self.groups[group].sides[at];
         let (from, mut bios) = side.from.pop_front()?;
@@ -410,7 +410,7 @@ mod tests {
         Ask { group, read: false, sync: true, sectors, daemon: false, meta: false }
     }
 
-    /// When held bios come out, jiffies.
+    /// When held bios are released, jiffies.
     fn drain(t: &mut BlkThrottle) -> Vec<(u64, Ticket)> {
         let mut all = Vec::new();
         while let Some(at) = t.next_event() {
@@ -460,7 +460,7 @@ mod tests {
         assert_eq!(drain(&mut t), [(51, 0)]);
     }
 
-    /// A hundred bios at 100 a second come out within the second, ten a slice.
+    /// A hundred bios at 100 a second are released within the second, ten a slice.
     #[test]
     fn a_queue_drains_a_slice_at_a_time() {
         let mut t = controller(&[limited(0, write_iops(100))]);
@@ -485,7 +485,7 @@ mod tests {
         assert_eq!([trimmed(0), trimmed(25)], [(80_570, 100), (185_428, 75)]);
     }
 
-    /// Two children of a limited parent, each with 60 waiting: they come out in turns.
+    /// Two children of a limited parent, each with 60 waiting, are released in turns.
     #[test]
     fn children_take_turns_at_their_parent() {
         let mut t = controller(&[
@@ -503,7 +503,7 @@ mod tests {
         assert!((28..=32).contains(&first), "{first} of the first 60 are of the first child: {out:?}");
     }
 
-    /// What is read and what is written do not wait for each other; metadata waits for nobody.
+    /// Reads and writes do not wait for each other; metadata waits for neither.
     #[test]
     fn directions_are_apart_and_metadata_passes() {
         let mut t = controller(&[limited(0, Max { read_iops: 100, ..write_iops(5) })]);

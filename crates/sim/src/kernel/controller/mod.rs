@@ -26,7 +26,7 @@ pub struct Ask {
     pub group: usize,
     /// Does it read?
     pub read: bool,
-    /// Does somebody wait for it (reads, sync writes)?
+    /// Does a task wait for it (reads, sync writes)?
     pub sync: bool,
     /// Sectors.
     pub sectors: u32,
@@ -69,7 +69,7 @@ pub trait Controller: Debug {
     /// A bio that passed or was submitted is done.
     fn completed(&mut self, _ask: &Ask, _now: u64) {}
 
-    /// Everybody in these lines is to be woken.
+    /// All tasks in these lines are to be woken.
     fn take_woken(&mut self, _out: &mut Vec<Line>) {}
 
     /// What its thread is called.

@@ -149,7 +149,7 @@ impl Seat {
         if self.idle { self.controller.next_event() } else { None }
     }
 
-    /// Whom to wake now: the thread if there is something to do, and the tasks the controller lets go.
+    /// The tasks to wake now: the thread if there is something to do, and those that the controller lets go.
     pub(crate) fn wake(&mut self, now: u64, woken: &mut VecDeque<TaskId>) {
         let mut lines: Vec<Line> = Vec::new();
         self.controller.take_woken(&mut lines);

@@ -52,7 +52,7 @@ impl Sys {
         .await
     }
 
-    /// Remove a name. The file goes with it unless somebody has it open.
+    /// Remove a name. The file goes with it unless a task has it open.
     pub(crate) async fn ext_unlink(&self, path: &str) -> Result<(), Errno> {
         let file = self.in_handle(NAME_CREDITS, |kernel, dirty, tid, _| {
             let file = kernel.files.find(path).ok_or(Errno::NoEntry)?;
@@ -64,7 +64,7 @@ impl Sys {
         Ok(())
     }
 
-    /// If nobody uses the file any more, free it.
+    /// If no task uses the file any more, free it.
     pub(crate) async fn ext_release(&self, file: FileId) {
         {
             let kernel = &mut self.machine.borrow_mut().kernel;

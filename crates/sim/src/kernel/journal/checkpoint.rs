@@ -15,11 +15,11 @@ enum Room {
     Superblock(u64),
     /// Write these home.
     Write(Vec<u64>),
-    /// Wait for those that are on their way home.
+    /// Wait for those that are in flight to their home.
     Wait,
     /// The blocks were changed again: only a commit frees their log space.
     Commit(Tid),
-    /// Somebody else did it.
+    /// Another task did it.
     Nothing,
 }
 

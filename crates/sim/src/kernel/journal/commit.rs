@@ -19,7 +19,7 @@ struct CommitFlags {
     superblock: Flags,
 }
 
-/// Commit whenever somebody asks or a transaction is old enough.
+/// Commit whenever a task asks or a transaction is old enough.
 pub(crate) async fn commit_thread(sys: Sys) {
     if let Some(ext) = &mut sys.machine.borrow_mut().kernel.ext {
         ext.journal.thread = Some(sys.task);
@@ -71,7 +71,7 @@ impl Sys {
         }
     }
 
-    /// Let nobody join any more, and wait until all operations have ended.
+    /// Let no operation join any more, and wait until all have ended.
     async fn lock_transaction(&self) {
         self.wait(Why::Because(Cause::Handles), |machine, task| {
             let journal = &mut machine.kernel.ext.as_mut()?.journal;

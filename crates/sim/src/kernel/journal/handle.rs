@@ -7,7 +7,7 @@ use crate::anatomy::{Cause, Why};
 use crate::engine::Sys;
 use crate::kernel::version::Batching;
 
-/// A transaction is committed after this time if nobody asks before (`commit=`, 5 s).
+/// A transaction is committed after this time if no task asks before (`commit=`, 5 s).
 const COMMIT_INTERVAL_NS: u64 = 5 * SECOND;
 
 /// An open operation: while there is one, its transaction cannot be committed.

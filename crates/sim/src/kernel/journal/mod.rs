@@ -70,7 +70,7 @@ pub(crate) struct Journal {
     running: Option<Transaction>,
     committing: Option<Transaction>,
     next_tid: Tid,
-    /// The last transaction somebody wants committed, and the last that is.
+    /// The last transaction that a task wants committed, and the last that is.
     requested: Tid,
     committed: Tid,
     /// Nothing is in the log: the next commit first has to say where it starts.
@@ -85,7 +85,7 @@ pub(crate) struct Journal {
     thread: Option<TaskId>,
     /// Tasks that wait for any change of state.
     waiting: Vec<TaskId>,
-    /// Somebody is making room in the log.
+    /// A task is making room in the log.
     making_room: bool,
     /// Blocks that committed transactions changed and that are not in their places yet; no set is empty.
     checkpoint: BTreeMap<Tid, BTreeSet<u64>>,
@@ -173,7 +173,7 @@ impl Journal {
     }
 }
 
-/// Wake everybody who waits for the journal.
+/// Wake all tasks that wait for the journal.
 fn changed(machine: &mut Machine) {
     if let Some(ext) = &mut machine.kernel.ext {
         let waiting = std::mem::take(&mut ext.journal.waiting);

@@ -28,7 +28,7 @@ struct OrderedFile {
     file: FileId,
     /// The pages that were dirty when the transaction was closed; `None`: all that are dirty when their turn comes.
     dirty: Option<Vec<Range<u64>>>,
-    /// Writes under way at that time have smaller numbers.
+    /// Writes in flight at that time have smaller numbers.
     under_way: u64,
 }
 
@@ -68,7 +68,7 @@ impl Sys {
         }
     }
 
-    /// Wait for the file's writes that began before number `under_way`, and for those of `runs` that are under way now.
+    /// Wait for the file's writes that began before number `under_way`, and for those of `runs` that are in flight now.
     async fn wait_for_pages_written(&self, file: FileId, runs: &[Range<u64>], under_way: u64) {
         let now = self.machine.borrow().kernel.cache.next_write();
         self.wait(Why::Io, |machine, task| {

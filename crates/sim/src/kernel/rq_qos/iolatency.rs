@@ -15,7 +15,7 @@ use fairlift_core::{MS, SECOND};
 
 use super::Slot;
 
-/// Where the mark stands while nobody complained.
+/// Where the mark stands while no group complained.
 const MARK: u32 = 1_000_000;
 /// Steps of the mark and of the depth, in parts of the queue's requests: down, up.
 const DOWN: u32 = 4;
@@ -106,7 +106,7 @@ pub(crate) struct IoLatency {
 }
 
 impl IoLatency {
-    /// For groups with these parents (earlier ones; the first is the root) and targets, nanoseconds, 0 = none. `None`: nobody
+    /// For groups with these parents (earlier ones; the first is the root) and targets, nanoseconds, 0 = none. `None`: no group
     /// has a target.
     pub(crate) fn new(
         nr_requests: u32,
@@ -141,14 +141,14 @@ impl IoLatency {
         self.groups[group].parent.filter(|parent| self.groups[*parent].parent.is_some())
     }
 
-    /// Does a bio of this group ask anybody?
+    /// Does a bio of this group have to ask?
     pub(crate) fn concerns(&self, group: usize) -> bool {
         self.groups[group].parent.is_some()
     }
 
     // ---- a bio comes ------------------------------------------------------------------------------------------------------
 
-    /// May the bio go past `at`, its group or one above? Otherwise it waits there. `woken` gets those whom a higher mark lets go.
+    /// May the bio go past `at`, its group or one above? Otherwise it waits there. `woken` gets the bios that a higher mark lets go.
     pub(crate) fn ask(&mut self, slot: Slot, at: usize, meta: bool, now: u64, woken: &mut Vec<Slot>) -> bool {
         self.look_at_mark(at, woken);
         self.tick_ns.get_or_insert(now + TICK_NS);
@@ -298,7 +298,7 @@ impl IoLatency {
         self.groups[at].sum = Sample::default();
     }
 
-    /// The mark a step up or down. Deep down it goes by ones, and not below two queues under where it stood.
+    /// The mark a step up or down. Deep down a step is one, and never below two queues under where it stood.
     fn moved(&self, mark: u32, up: bool) -> u32 {
         let qd = self.nr_requests;
         let below = MARK.saturating_sub(mark);
@@ -317,7 +317,7 @@ impl IoLatency {
         self.tick_ns
     }
 
-    /// Where nobody complains any more the mark rises.
+    /// Where no group complains any more the mark rises.
     pub(crate) fn advance(&mut self, now: u64) {
         if self.tick_ns.is_none_or(|tick_ns| tick_ns > now) {
             return;

@@ -64,7 +64,7 @@ struct Entry {
     next: Stage,
     /// The line of [`wbt`] in which it holds a place.
     written: Option<wbt::Line>,
-    /// It is under way for [`iolatency`].
+    /// [`iolatency`] counts it as in flight.
     counted: bool,
     /// What it paid to [`iocost`].
     paid: u64,

@@ -43,7 +43,7 @@ pub(crate) enum Line {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Want {
     Discard,
-    /// Somebody waits for it.
+    /// A task waits for it.
     Urgent,
     /// From the flusher, to make room.
     Background,
@@ -83,7 +83,7 @@ struct Window {
 enum Verdict {
     TooSlow,
     Good,
-    /// Nobody read.
+    /// No task read.
     OnlyWrites,
     /// Too little happened.
     Unknown,
@@ -169,7 +169,7 @@ impl Wbt {
         false
     }
 
-    /// Writes under way with which one like this has to wait.
+    /// Writes in flight with which one like this has to wait.
     fn limit(&self, want: Want, now: u64) -> u32 {
         match want {
             Want::Discard => self.background,

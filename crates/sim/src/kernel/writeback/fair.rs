@@ -23,7 +23,7 @@ use crate::group::{Cgroup, GroupTree};
 
 /// How often shares are reckoned anew.
 const UPDATE_NS: u64 = 200 * MS;
-/// Device time, for its share, that a group may be ahead of who has least, and behind who has most: what is older is forgotten.
+/// Device time, for its share, that a group may be ahead of the one with least, and behind the one with most: what is older is forgotten.
 const AHEAD_NS: f64 = 400e6;
 const BEHIND_MAX_NS: f64 = 4e9;
 /// How long a group counts as busy after its last request.
@@ -48,7 +48,7 @@ struct Node {
 pub(super) struct GroupState {
     /// Pauses its tasks.
     pub(super) rate: RateControl,
-    /// Its part of the device's time, 0 to 1, among those that are busy.
+    /// Its share of the device's time, 0 to 1, among those that are busy.
     share: f64,
     /// Device time of writes, and the pages they wrote, older ones counting less.
     writes_ns: f64,
@@ -68,7 +68,7 @@ pub(super) struct Seen {
     pub(super) write_ns: u64,
     /// Pages written back.
     pub(super) written: u64,
-    /// Pages dirty or on their way.
+    /// Pages dirty or in flight.
     pub(super) unwritten: u64,
     /// Has it requests?
     pub(super) requests: bool,
@@ -116,7 +116,7 @@ impl FairWriteback {
         &mut self.groups[group.index()].rate
     }
 
-    /// May the flusher hand the queue more of `group`, of which so many writes are under way?
+    /// May the flusher hand the queue more of `group`, which has `under_way` writes in flight?
     pub(super) fn has_room(&self, group: Cgroup, under_way: u64) -> bool {
         let state = &self.groups[group.index()];
         let is_ahead = state.virtual_ns > self.least_ns + AHEAD_NS;
@@ -196,7 +196,7 @@ impl FairWriteback {
     }
 
     /// Move each dirtier's part of the dirty limits so far towards what drains as fast as the others' parts: all of the way when
-    /// somebody is new, before the newcomer fills what is not its own.
+    /// a dirtier is new, before the newcomer fills what is not its own.
     fn move_limits(&mut self, way: f64, now: u64) {
         let dirties = |group: &GroupState| group.is_busy(now) && group.seen.unwritten > 0;
         let all: f64 = self.groups.iter().filter(|group| dirties(group)).map(GroupState::speed).sum();

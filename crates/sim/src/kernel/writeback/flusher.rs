@@ -34,7 +34,7 @@ const CONGESTED: Why = Why::Because(Cause::Congestion);
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) file: FileId,
-    /// For somebody who waits.
+    /// For a task that waits.
     pub(super) sync: bool,
     pub(super) asked_by: TaskId,
 }

@@ -21,7 +21,7 @@ use share::Shares;
 pub(crate) struct Writeback {
     /// The kernel's threads for it; with pdflush the first does the background work, the second the periodic.
     threads: Vec<TaskId>,
-    /// Pages dirtied since somebody last looked at the limits.
+    /// Pages dirtied since a task last looked at the limits.
     unchecked: u64,
     /// The limit was exceeded at the last look: the next one comes soon.
     exceeded: bool,

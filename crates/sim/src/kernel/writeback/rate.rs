@@ -72,7 +72,7 @@ impl RateControl {
         self.average_bandwidth as u64
     }
 
-    /// By how much the rate is corrected at `dirty` pages: 2 where nobody is held back yet, 1 at the set point, 0 at the limit.
+    /// By how much the rate is corrected at `dirty` pages: 2 where no task is held back yet, 1 at the set point, 0 at the limit.
     fn position(&self, dirty: f64) -> f64 {
         if dirty >= self.limit {
             return 0.0;
@@ -120,7 +120,7 @@ impl RateControl {
     }
 }
 
-/// Who decides about a task's pauses, and the pages it goes by, unwritten and written since the start: all of the device's, or
+/// What decides about a task's pauses, and the pages that this depends on, unwritten and written since the start: all of the device's, or
 /// those of the task's group.
 fn control(kernel: &mut Kernel, group: Cgroup) -> (&mut RateControl, f64, u64) {
     let (writeback, cache) = (&mut kernel.writeback, &kernel.cache);

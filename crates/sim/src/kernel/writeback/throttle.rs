@@ -84,7 +84,7 @@ impl Sys {
         if rules.writeback.growing_pauses { rules.jiffies(jiffies).min(PAUSE_MAX_NS) } else { PAUSE_MAX_NS }
     }
 
-    /// Up to `max` pages of the files whose turn it is: not necessarily the caller's own.
+    /// Up to `max` pages of the files that are due: not necessarily the caller's own.
     async fn write_for_others(&self, max: u64) -> u64 {
         let end = self.machine.borrow().kernel.cache.end_of_line();
         let mut written = 0;

@@ -9,7 +9,7 @@ const NAME_BYTES_MAX: usize = 255;
 /// Most parts of such a path.
 const DEPTH_MAX: usize = 8;
 
-/// The path of a control group; `None`: the root's. Traces tell its number, which is that of its folder's inode; the root of every
+/// The path of a cgroup; `None`: the root's. Traces tell its number, which is that of its folder's inode; the root of every
 /// hierarchy has number 1, in the low half where the upper one is a generation (Linux 4.14 to 5.4).
 pub(super) fn of_cgroup(id: u64) -> Option<String> {
     let is_root = id as u32 <= 1;

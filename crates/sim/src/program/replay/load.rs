@@ -21,7 +21,7 @@ use super::{Replay, Traced, TracedDevice};
 pub const PROCESSES_MAX: usize = 4096;
 /// Devices told apart; more are left out.
 const DEVICES_MAX: usize = 4096;
-/// I/Os under way at a time whose completion is looked for.
+/// I/Os in flight at a time whose completion is looked for.
 const OPEN_MAX: usize = 1 << 18;
 /// Largest bio there is: its size is a 32-bit number of bytes.
 const BIO_BYTES_MAX: u64 = u32::MAX as u64;
@@ -142,7 +142,7 @@ impl Loader {
         self.follow(event);
     }
 
-    /// The recorder lost events: what was under way counts as done here, since its completion may be among them.
+    /// The recorder lost events: what was in flight counts as done here, since its completion may be among them.
     fn gap(&mut self, event: &Event) {
         self.tracker.event(event, |_| {});
         let flushes = self.flushes.drain().flat_map(|(_, waiting)| waiting);
@@ -216,7 +216,7 @@ impl Loader {
     }
 }
 
-/// The processes under their names and in their groups: control groups, else volumes where neither these nor processes are told.
+/// The processes under their names and in their groups: cgroups, else volumes where neither these nor processes are recorded.
 fn with_groups(
     processes: Vec<Building>,
     devices: &[TracedDevice<Device>],
@@ -425,7 +425,7 @@ impl Arrivals {
         self.over(process, at_ns);
     }
 
-    /// No longer under way, seen to be done or not.
+    /// No longer in flight, seen to be done or not.
     fn over(&mut self, process: usize, at_ns: u64) {
         let process = &mut self.processes[process];
         process.outstanding = process.outstanding.saturating_sub(1);

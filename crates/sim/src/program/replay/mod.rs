@@ -114,7 +114,7 @@ pub struct Traced {
     pub pid: Option<u32>,
     /// Its name, else its number, else its volume.
     pub name: String,
-    /// The path of its group, `/NAME`: its control group, or its volume where processes are not told and there are several.
+    /// The path of its group, `/NAME`: its cgroup, or its volume where processes are not recorded and there are several.
     /// `None`: the root.
     pub group: Option<String>,
     /// Its I/Os.

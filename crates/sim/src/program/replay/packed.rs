@@ -16,7 +16,7 @@ pub(super) struct Io {
     /// Nanoseconds from what came before it in its process: an I/O that was done (`after_completion`), or the I/O before.
     pub(super) gap_ns: u64,
     pub(super) after_completion: bool,
-    /// I/Os of its process that were under way when it arrived.
+    /// I/Os of its process that were in flight when it arrived.
     pub(super) outstanding: u32,
     /// It was handed over together with the one before (the same plug).
     pub(super) joins: bool,
@@ -38,7 +38,7 @@ const JOINS: u16 = 1 << 8;
 const HAS_IOPRIO: u16 = 1 << 9;
 const OTHER_DEVICE: u16 = 1 << 10;
 
-/// What the next I/O is told by its difference to.
+/// The I/O that the next one is stored as a difference to.
 #[derive(Clone, Copy, Default, Debug)]
 struct Before {
     at_ns: u64,

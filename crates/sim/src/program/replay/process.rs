@@ -18,7 +18,7 @@ use crate::result::JobResult;
 /// Latest time at which an I/O is submitted, nanoseconds: 292 years. What a trace has later (a fault in a stamp, or a large factor)
 /// comes then, so that there is time left for it to be done.
 const LATEST_NS: u64 = 1 << 63;
-/// Rows of a result that are told apart by name.
+/// Rows of a result that are listed by name.
 const ROWS_MAX: usize = 12;
 
 /// Results of all processes, filled in as they end.
@@ -185,7 +185,7 @@ impl Process {
         due_ns
     }
 
-    /// Wait until no more I/Os are under way than were in the trace when this one arrived; when the last of those waited for
+    /// Wait until no more I/Os are in flight than were in the trace when this one arrived; when the last of those waited for
     /// was done (0: there was nothing to wait for).
     async fn wait_for_room(&mut self, sys: &Sys, io: &Io) -> u64 {
         let room = if self.has_completions { io.outstanding } else { 0 };

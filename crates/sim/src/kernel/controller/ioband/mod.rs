@@ -59,7 +59,7 @@ impl Default for Settings {
 enum Turn {
     /// The group may go on.
     On,
-    /// Somebody else is to be chosen.
+    /// Another group is to be chosen.
     Yield,
 }
 
@@ -254,7 +254,7 @@ impl Ioband {
         None
     }
 
-    /// Nobody may issue: may everybody have new tokens?
+    /// No group may issue: may all of them have new tokens?
     fn restart(&mut self) -> bool {
         let issued = self.issued();
         match &mut self.policy {

@@ -9,7 +9,7 @@ use super::Turn;
 
 /// A period. All times here are milliseconds.
 const PERIOD_MS: u64 = 1000;
-/// A group's time slice before its share of the minima is added.
+/// A group's slice before its share of the minima is added.
 const SLICE_MS: u64 = 100;
 /// A slice once the minimum is reached.
 const RANGE_SLICE_MS: u64 = 20;
@@ -54,7 +54,7 @@ pub struct RangeBw {
     min_total: i64,
     consumed: i64,
     min_kb_total: u64,
-    /// All minima are met: whoever waits is served at random.
+    /// All minima are met: the next of the waiting groups is chosen at random.
     leftover: bool,
     /// End of the period; 0: none runs.
     period_end: u64,
@@ -107,7 +107,7 @@ impl RangeBw {
         waits
     }
 
-    /// When somebody is to be woken, milliseconds.
+    /// When to wake the next waiting group, milliseconds.
     pub fn timer(&self) -> Option<u64> {
         self.timers.iter().flatten().copied().min()
     }

@@ -47,10 +47,10 @@ pub struct Weight {
     /// Epochs whose tokens may be saved up.
     carryover: u64,
     epoch: u64,
-    /// Tokens of this epoch that nobody took yet, and of the last that nobody took at all.
+    /// Tokens of this epoch that no group took yet, and of the last that no group took at all.
     left: i64,
     extra: i64,
-    /// Whose turn it is, and at how many tokens it ends.
+    /// The group that has the turn, and at how many tokens it ends.
     current: Option<(usize, i64)>,
     /// The really active group with the most tokens.
     dominant: Option<usize>,
@@ -156,7 +156,7 @@ impl Weight {
         Turn::On
     }
 
-    /// Nobody who waits has tokens: a new epoch, unless the dominant group still has many and the device is busy anyway.
+    /// No waiting group has tokens: a new epoch, unless the dominant group still has many and the device is busy anyway.
     pub fn new_epoch(&mut self, busy: bool) -> bool {
         if busy && self.dominant.is_some_and(|group| self.rank(group) * PROCEED_THRESHOLD > PRIORITY_BASE) {
             return false;

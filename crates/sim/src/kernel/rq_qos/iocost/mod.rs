@@ -341,7 +341,7 @@ impl IoCost {
         self.members[group].used += plain;
     }
 
-    /// Pay debts if `pays`, let those go on whose turn it is, and find out when the next one's is.
+    /// Pay debts if `pays`, let those go on that are due, and find out when the next one is due.
     fn kick(&mut self, group: usize, pays: bool, now_ns: u64, granted: &mut Vec<(Slot, u64)>) {
         let now_us = now_ns / 1000;
         let vnow = self.vnow(now_us);

@@ -137,7 +137,7 @@ impl IoCost {
             && behind > period
     }
 
-    /// The part of the device a group used; what is under way counts, lest a slow I/O look like idleness.
+    /// The share of the device that a group used; what is in flight counts, lest a slow I/O look like idleness.
     fn part_used(&self, group: usize, used: u64, used_us: u64, now_us: u64) -> u64 {
         let member = &self.members[group];
         let under_way_us = Self::plain(member.vtime - member.done_vtime, used).div_ceil(self.base_rate);
@@ -243,7 +243,7 @@ impl IoCost {
         self.set_margins();
     }
 
-    /// While nobody sets numbers, a device that is much faster or slower than its preset gets the next one.
+    /// While no numbers are set, a device that is much faster or slower than its preset gets the next one.
     fn change_preset(&mut self, now_us: u64) {
         if self.model.is_users() || self.qos.is_users() {
             return;

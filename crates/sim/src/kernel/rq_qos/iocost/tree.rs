@@ -73,7 +73,7 @@ impl Tree {
         path.iter().enumerate().map(|(at, child)| (if at == 0 { 0 } else { path[at - 1] }, *child))
     }
 
-    /// The part of the device that is the group's due, and the part it uses.
+    /// The share of the device that is the group's due, and the share it uses.
     pub(super) fn parts(&self, group: usize) -> (u64, u64) {
         let (mut due, mut used) = (WHOLE, WHOLE);
         for (parent, child) in self.steps(group) {
