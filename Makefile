@@ -4,7 +4,7 @@ SHELL = /bin/sh
 CARGO ?= cargo
 FAIRLIFT = target/release/fairlift
 
-.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce which study book page-test python-test kernel kernel-test kernel-install kernel-package kernel-bench vm
+.PHONY: help demo test check lint doc build bench instructions mutants fuzz reproduce which study book page-test python-test package kernel kernel-test kernel-install kernel-package kernel-bench vm
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 16
@@ -22,6 +22,7 @@ test: lint doc ## everything CI runs: format, lints, docs, all tests, experiment
 	$(FAIRLIFT) reproduce
 	$(FAIRLIFT) which --check docs/which-scheduler.md
 	scripts/page-test
+	FAIRLIFT=$(FAIRLIFT) scripts/package
 	kernel/test/short
 
 lint:
@@ -47,6 +48,10 @@ page-test: build ## the report of the demo in a headless browser (needs node and
 
 python-test: ## the Python package: build its wheel, test it in a clean environment with Dask and Ray (needs python3, downloads from PyPI)
 	scripts/python-test
+
+package: ## the Debian package of the command, then a static binary (needs musl-tools), in target/package
+	scripts/package
+	scripts/package --static
 
 study: build ## which scheduler and settings, for which load, on which device: docs/study.md
 	scripts/study
