@@ -75,9 +75,14 @@ pub fn sample(shown: &Value, at_ns: u64) -> Option<Sample> {
     Some(sample)
 }
 
+/// Those that are set: 0 is none.
 fn limits(max: &Value) -> String {
-    let limit =
-        |key: &str| Some(format!("{key}={}", max.get(key)?.as_u64().map(crate::number::bytes_short)?));
+    let limit = |key: &str| {
+        Some(format!(
+            "{key}={}",
+            max.get(key)?.as_u64().filter(|limit| *limit > 0).map(crate::number::bytes_short)?
+        ))
+    };
     ["rbps", "wbps", "riops", "wiops"].into_iter().filter_map(limit).collect::<Vec<_>>().join(" ")
 }
 
