@@ -70,6 +70,11 @@ impl Extents {
         freed
     }
 
+    /// Number of runs that begin at or before `block`.
+    pub(crate) fn count_up_to(&self, block: u64) -> usize {
+        self.runs.range(..=block).count()
+    }
+
     /// Number of runs.
     pub(crate) fn count(&self) -> usize {
         self.runs.len()
