@@ -259,7 +259,8 @@ pub struct CalibrateArguments {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub seconds: u64,
 
-    /// Fit this kind of device [default: a disk if one random read takes longer than 1.5 ms, else flash]
+    /// Fit this kind of device [default: a disk if one random read takes longer than 1.5 ms, else flash; or a throttled volume, if the
+    /// rate does not rise with the depth and it fits better]
     #[arg(long, value_enum, value_name = "MODEL")]
     pub model: Option<CalibrateModel>,
 
@@ -274,6 +275,10 @@ pub struct CalibrateArguments {
     /// Print the series as a fio job file and do nothing
     #[arg(long, requires = "device")]
     pub print_series: bool,
+
+    /// Write the device file even if it misses a job of the series by more than 30 % of its rate
+    #[arg(long)]
+    pub force: bool,
 
     /// What to print about the fit; json holds the device file, too
     #[arg(long, value_enum, default_value_t = CalibrateFormat::Table, value_name = "FORMAT")]
@@ -291,6 +296,8 @@ pub enum CalibrateModel {
     Flash,
     /// Arm and platter
     Disk,
+    /// Token buckets before a latency
+    Cloud,
 }
 
 /// What a calibration prints.

@@ -68,6 +68,99 @@ fn a_known_disk_is_found_again() {
     assert!(report["notes"].to_string().contains("writes were not measured"), "{report}");
 }
 
+/// Bursts of 40 operations that a period of 100 ms lets through: one read at a time mostly takes 0.1 ms, and one in 40 a tenth of a second.
+const PERIOD: &str = "based_on = \"cloud-gp3\"\n[operations]\nrate_per_s = 400\nburst = 40\nunit_kib = 1048576\n\
+    [bytes]\nrate_mib_per_s = 20\nburst_mib = 2\n[throttle]\nperiod_ms = 100\n\
+    [latency]\nmedian_us = 100\nsigma = 0.2\n[limits]\nmax_kib = 1280\n";
+
+#[test]
+fn a_throttle_that_looks_once_in_a_period_is_found_again() {
+    let folder = Folder::new().with("volume.toml", PERIOD);
+    measured(&folder, "volume.toml", "4G", 5, false);
+    let (report, file) = fitted(&folder);
+    assert_eq!(report["model"], "cloud");
+    assert!(near(of(&file, "operations", "rate_per_s"), 400.0, 0.03), "{file:?}");
+    assert!(near(of(&file, "bytes", "rate_mib_per_s"), 20.0, 0.1), "{file:?}");
+    assert!(near(of(&file, "throttle", "period_ms"), 100.0, 0.02), "{file:?}");
+    assert!(near(of(&file, "latency", "median_us"), 100.0, 0.1), "{file:?}");
+    assert!(near(of(&file, "latency", "sigma"), 0.2, 0.2), "{file:?}");
+    assert!(report["predicted_rms"].as_f64().unwrap() < 0.1, "{report}");
+    assert_eq!(report["verdict"]["good"], true, "{report}");
+}
+
+#[test]
+fn a_continuous_throttle_is_found_again() {
+    let folder = Folder::new();
+    measured(&folder, "cloud-gp3", "4G", 2, true);
+    let (report, file) = fitted(&folder);
+    assert_eq!(report["model"], "cloud");
+    assert!(near(of(&file, "operations", "rate_per_s"), 3000.0, 0.03), "{file:?}");
+    assert!(near(of(&file, "bytes", "rate_mib_per_s"), 125.0, 0.05), "{file:?}");
+    assert!(near(of(&file, "latency", "median_us"), 600.0, 0.05), "{file:?}");
+    assert!(file.get("throttle").is_none(), "no period, and writes as fast as reads: {file:?}");
+    assert!(report["predicted_rms"].as_f64().unwrap() < 0.1, "{report}");
+}
+
+#[test]
+fn a_cache_before_a_drive_is_found_again() {
+    let cached = "based_on = \"flash-kd\"\n[cache]\nsize_mib = 512\nover_mib = 4096\nread_us = 12\n";
+    let folder = Folder::new().with("cached.toml", cached);
+    measured(&folder, "cached.toml", "4G", 1, false);
+    let (report, file) = fitted(&folder);
+    assert_eq!(report["model"], "flash");
+    assert!(near(of(&file, "cache", "size_mib"), 512.0, 0.2), "{file:?}");
+    assert!(near(of(&file, "cache", "read_us"), 12.0, 0.1), "{file:?}");
+    assert!(near(of(&file, "die", "read_us"), 36.0, 0.25), "{file:?}");
+    assert!(report["notes"].to_string().contains("a cache of about"), "{report}");
+}
+
+#[test]
+fn reads_that_cost_by_size_are_predicted_by_size() {
+    let sized = "based_on = \"flash-kd\"\n[die]\nread_per_4k_us = 10\n";
+    let folder = Folder::new().with("sized.toml", sized);
+    measured(&folder, "sized.toml", "4G", 1, false);
+    let (report, file) = fitted(&folder);
+    assert!(near(of(&file, "die", "read_us"), 36.0, 0.15), "{file:?}");
+    // 16 KiB at depth 4 and 64 KiB at depth 12 were not fitted.
+    assert!(report["predicted_rms"].as_f64().unwrap() < 0.15, "{report}");
+    let fastest = report["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|job| job["measured"]["bandwidth_bytes_per_s"].as_f64().unwrap());
+    let fastest = fastest.fold(0.0, f64::max) / 1e6;
+    assert!(of(&file, "link", "rate_mb_per_s") >= fastest * 0.999, "{file:?}");
+}
+
+/// A drive that answers one of the series' jobs four times as slowly as its others say.
+#[test]
+fn a_fit_that_misses_its_own_checks_is_not_written() {
+    let folder = Folder::new();
+    measured(&folder, "flash-kd", "4G", 1, false);
+    let path = folder.path().join("report.json");
+    let mut report: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let jobs = report["jobs"].as_array_mut().unwrap();
+    let check = jobs.iter_mut().find(|job| job["jobname"] == "check-read-16k").unwrap();
+    check["read"]["iops"] = (check["read"]["iops"].as_f64().unwrap() / 4.0).into();
+    std::fs::write(&path, report.to_string()).unwrap();
+    let folder = folder.with("mine.toml", "what was here before");
+    let refused = folder.run("calibrate --from report.json --output mine.toml");
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
+    for words in ["check-read-16k", "nothing was written", "--force", "verdict: worst miss"] {
+        assert!(refused.stderr.contains(words), "{words}: {}", refused.stderr);
+    }
+    let text = || std::fs::read_to_string(folder.path().join("mine.toml")).unwrap();
+    assert_eq!(text(), "what was here before");
+    assert_eq!(folder.run("calibrate --from report.json").stdout, "");
+    let json = folder.run("calibrate --from report.json --output-format json");
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert!(json["device_file"].is_null() && json["verdict"]["good"] == false, "{json}");
+    folder.run("calibrate --from report.json --output mine.toml --force").ok();
+    assert!(
+        text().contains("based_on = \"flash-kd\"") && text().contains("verdict: worst miss check-read-16k")
+    );
+}
+
 #[test]
 fn the_file_has_its_errors_in_it_and_can_be_used() {
     let folder = Folder::new().with("job.fio", common::SMALL);

@@ -16,6 +16,8 @@ mod properties;
 mod queue;
 #[path = "device/san.rs"]
 mod san;
+#[path = "device/shingled.rs"]
+mod shingled;
 #[path = "device/spec.rs"]
 mod spec;
 #[path = "device/timed.rs"]

@@ -12,6 +12,8 @@ mod fs_mark_real;
 mod fsync_by_version;
 #[path = "fs/harness.rs"]
 mod harness;
+#[path = "fs/metadata.rs"]
+mod metadata;
 #[path = "fs/names.rs"]
 mod names;
 #[path = "fs/properties.rs"]

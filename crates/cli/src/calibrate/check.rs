@@ -31,17 +31,18 @@ const LEFT_OUT: [&str; 9] = [
     "filename_format",
 ];
 
-/// The kernel whose processor time counts.
+/// The kernel whose processor time counts where none was measured.
 pub fn rules() -> Result<&'static Rules, Failure> {
     version::find(KERNEL).ok_or_else(|| Failure::internal(format!("no kernel {KERNEL}")))
 }
 
-/// What the device does with each of the jobs.
-pub fn simulate(device: &DeviceSpec, jobs: &[Measured]) -> Result<Vec<Figures>, Failure> {
+/// What the device does with each of the jobs, on a host that takes `cpu_ns` for a command.
+pub fn simulate(device: &DeviceSpec, jobs: &[Measured], cpu_ns: u64) -> Result<Vec<Figures>, Failure> {
     let seconds = if device.limits().rotational { DISK_S } else { FLASH_S };
     let cases = jobs.iter().map(|job| case(job, seconds)).collect::<Result<Vec<_>, _>>()?;
     let mut scenario = input::blank("calibrate", cases)?;
     scenario.rules = rules()?.clone();
+    scenario.rules.cpu_per_io_ns = cpu_ns;
     scenario.device = device.clone();
     input::choose(&mut scenario, &[SCHEDULER.to_owned()])?;
     let bar = progress::Bar::new(&scenario, "simulating");
@@ -90,6 +91,8 @@ fn figures(job: &JobResult) -> Figures {
         p50_ns: at(50.0),
         p95_ns: at(95.0),
         p99_ns: at(99.0),
+        p999_ns: at(99.9),
+        submit_ns: more.slat.mean_ns(),
         sync_ns: job.sync.mean_ns(),
     }
 }

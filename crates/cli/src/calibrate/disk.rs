@@ -71,12 +71,12 @@ pub fn fit(series: &Series<'_>, bytes: u64) -> Result<Fit, Failure> {
     let revolution_ms = revolution(series, &mut fit)?;
     let geometry = geometry(series, bytes, revolution_ms, &mut fit)?;
     let small = series.need(series::SMALL)?;
-    let link = (series.need(series::SEQUENTIAL)?.bandwidth / 1e6 * 1.2).max(LINK_MB_PER_S);
+    let link = (series.fastest() / 1e6 * 1.2).max(LINK_MB_PER_S);
     let transfer_ms = 4096.0 / link / 1e3;
     let hit_ms = (1e3 / small.iops - series.cpu_ns as f64 / 1e6 - transfer_ms).max(0.0);
     seeks(series, &geometry, revolution_ms, &mut fit)?;
     fit.number("overhead", "read_hit_ms", hit_ms, "sequential 4 KiB reads one at a time, less the link");
-    fit.number("link", "rate_mb_per_s", link, "the preset's, or a fifth above sequential reads");
+    fit.number("link", "rate_mb_per_s", link, "the preset's, or a fifth above the largest rate of any job");
     if let Some(one) = series.get(series::WRITE_ONE) {
         let cached = 1e3 / one.iops < revolution_ms / 2.0;
         let word = if cached { "true" } else { "false" };

@@ -7,20 +7,34 @@ use std::fmt::Write as _;
 use super::measured::{Figures, Measured};
 use crate::error::Failure;
 
+/// Share of the time between two commands at the highest rate that may be the host's.
+const HOST_SHARE_MAX: f64 = 0.98;
+
 /// The measured series, by name.
 #[derive(Debug)]
 pub struct Series<'a> {
     jobs: &'a [Measured],
-    /// Processor time for each command in the simulation: the device has no part in it.
+    /// What the host takes for a command beside the device: not part of the device.
     pub cpu_ns: u64,
     /// Jobs that were looked at.
     asked: RefCell<BTreeSet<String>>,
 }
 
 impl<'a> Series<'a> {
-    /// These jobs.
-    pub fn new(jobs: &'a [Measured], cpu_ns: u64) -> Series<'a> {
+    /// These jobs; `unknown_cpu_ns` where they do not tell what the host takes.
+    pub fn new(jobs: &'a [Measured], unknown_cpu_ns: u64) -> Series<'a> {
+        let cpu_ns = host_ns(jobs).unwrap_or(unknown_cpu_ns);
         Series { jobs, cpu_ns, asked: RefCell::default() }
+    }
+
+    /// The largest rate of any job, bytes per second, whether it is fitted or not: no link is slower.
+    pub fn fastest(&self) -> f64 {
+        self.jobs.iter().map(|job| job.figures.bandwidth).fold(0.0, f64::max)
+    }
+
+    /// The size of the target, if the series tells it.
+    pub fn target_bytes(&self) -> Option<u64> {
+        bytes(self.jobs.iter().find(|job| job.name == super::series::SEQUENTIAL)?.option("size")?)
     }
 
     /// Figures of a job, if it ran.
@@ -43,6 +57,31 @@ impl<'a> Series<'a> {
     }
 }
 
+/// What the host takes to submit a command: the least mean of the ladder's deeper steps, which submit apart from waiting. Not more
+/// than the highest rate allows.
+fn host_ns(jobs: &[Measured]) -> Option<u64> {
+    let ladder = jobs.iter().filter(|job| job.name.starts_with(super::series::RANDOM));
+    let submits = ladder.clone().map(|job| job.figures.submit_ns).filter(|ns| *ns > 0.0);
+    let least = submits.min_by(f64::total_cmp)?;
+    let highest = ladder.map(|job| job.figures.iops).fold(1.0, f64::max);
+    Some(least.min(HOST_SHARE_MAX * 1e9 / highest) as u64)
+}
+
+/// A size as fio's reports have it: digits, perhaps with a unit.
+fn bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text[digits.len()..].to_ascii_lowercase();
+    let shift = match unit.chars().next() {
+        None => 0,
+        Some('k') => 10,
+        Some('m') => 20,
+        Some('g') => 30,
+        Some('t') => 40,
+        Some(_) => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
 /// `a` over `b`, less one.
 pub fn relative(a: f64, b: f64) -> f64 {
     a / b - 1.0
@@ -60,7 +99,7 @@ struct Parameter {
 /// Parameters of a device file, in the order they were found.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// `flash` or `disk`.
+    /// `flash`, `disk` or `cloud`.
     pub model: &'static str,
     preset: &'static str,
     parameters: Vec<Parameter>,
@@ -134,5 +173,16 @@ impl Fit {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn sizes_as_fio_writes_them() {
+        let of = ["4294967296", "4096m", "4g", "1Ti", "10x", "m", ""].map(bytes);
+        assert_eq!(of, [Some(4 << 30), Some(4 << 30), Some(4 << 30), Some(1 << 40), None, None, None]);
     }
 }

@@ -21,6 +21,9 @@ pub struct Figures {
     pub p50_ns: f64,
     pub p95_ns: f64,
     pub p99_ns: f64,
+    pub p999_ns: f64,
+    /// Mean time of submitting one; 0 where the report has none (one at a time).
+    pub submit_ns: f64,
     /// Mean of fsync and fdatasync calls, nanoseconds; 0 without.
     pub sync_ns: f64,
 }
@@ -104,6 +107,8 @@ fn of_job(job: &Value, global: &Value, file: &str) -> Result<Measured, Failure> 
         p50_ns: percentile("50.000000"),
         p95_ns: percentile("95.000000"),
         p99_ns: percentile("99.000000"),
+        p999_ns: percentile("99.900000"),
+        submit_ns: number(&more["slat_ns"], "mean"),
         sync_ns: number(&job["sync"]["lat_ns"], "mean"),
     };
     if figures.iops <= 0.0 {

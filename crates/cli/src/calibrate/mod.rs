@@ -1,5 +1,6 @@
 //! `fairlift calibrate`: a short series of fio jobs on a real file or disk, and a device file fitted to it.
 
+mod cache;
 mod check;
 mod disk;
 mod fio;
@@ -8,6 +9,8 @@ mod flash;
 mod measured;
 mod probe;
 mod series;
+mod throttle;
+mod verdict;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -23,6 +26,7 @@ use crate::number::short;
 use crate::output::{self, Output};
 use fit::{Fit, Series, relative};
 use measured::{Figures, Measured};
+use verdict::Verdict;
 
 /// One random read slower than this, nanoseconds, and an arm moves.
 const DISK_READ_NS: f64 = 1.5e6;
@@ -59,8 +63,10 @@ struct Report<'a> {
     /// Root mean square of the relative errors of operations per second.
     fitted_rms: f64,
     predicted_rms: Option<f64>,
+    verdict: &'a Verdict,
     notes: &'a [String],
-    device_file: &'a str,
+    /// Not there when the fit misses its checks.
+    device_file: Option<&'a str>,
 }
 
 /// Measure or load, fit, judge, write.
@@ -72,37 +78,46 @@ pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), Failure> {
     let to_file = arguments.output.is_some();
     let jobs = measure(arguments)?;
     disturbances(&jobs);
-    let (fit, fitted) = fit(arguments, &jobs)?;
     let what = arguments.device.clone().unwrap_or_else(|| arguments.from.join(", "));
     let description = format!("calibrated from {what}");
-    let bare = fit.device_file(&description, "");
-    let spec = DeviceSpec::parse(&bare, "(fit)")
-        .map_err(|e| Failure::internal(format!("the fit is no device: {e}")))?;
-    let judged = judge(&spec, &jobs, &fitted)?;
-    let table = table(&fit, &judged);
+    let Found { fit, judged } = fit(arguments, &jobs, &description)?;
+    let verdict = Verdict::of(&judged);
+    let table = table(&fit, &judged, &verdict);
     let file = fit.device_file(&description, &format!("Made by fairlift calibrate from {what}.\n\n{table}"));
+    let refused = verdict.refusal().filter(|_| !arguments.force);
+    let shown = if refused.is_some() { None } else { Some(file.as_str()) };
     match arguments.output_format {
-        CalibrateFormat::Table => {
-            output.write(&file)?;
-            if to_file { output::print(&table) } else { Ok(()) }
-        }
+        CalibrateFormat::Table => match shown {
+            Some(file) => {
+                output.write(file)?;
+                if to_file {
+                    output::print(&table)?;
+                }
+            }
+            // Not where the file would have gone.
+            None => eprint!("{table}"),
+        },
         CalibrateFormat::Json => {
-            let rms = |fitted| rms(&judged, fitted);
-            let report = Report {
+            let report = json::text(&Report {
                 model: fit.model,
                 jobs: &judged,
-                fitted_rms: rms(true).unwrap_or(0.0),
-                predicted_rms: rms(false),
+                fitted_rms: rms(&judged, true).unwrap_or(0.0),
+                predicted_rms: rms(&judged, false),
+                verdict: &verdict,
                 notes: &fit.notes,
-                device_file: &file,
-            };
-            if to_file {
-                output.write(&file)?;
-                return output::print(&json::text(&report));
+                device_file: shown,
+            });
+            match shown.filter(|_| to_file) {
+                Some(file) => {
+                    output.write(file)?;
+                    output::print(&report)?;
+                }
+                None if to_file => output::print(&report)?,
+                None => output.write(&report)?,
             }
-            output.write(&json::text(&report))
         }
     }
+    refused.map_or(Ok(()), Err)
 }
 
 fn target(arguments: &CalibrateArguments) -> Result<series::Target, Failure> {
@@ -144,42 +159,99 @@ fn disturbances(jobs: &[Measured]) {
     }
 }
 
-/// The fit, and the jobs it was made to.
-fn fit(arguments: &CalibrateArguments, jobs: &[Measured]) -> Result<(Fit, BTreeSet<String>), Failure> {
-    let series = Series::new(jobs, check::rules()?.cpu_per_io_ns);
-    let one = series.need(&format!("{}1", series::RANDOM))?;
-    let turns = match arguments.model {
-        Some(model) => model == CalibrateModel::Disk,
-        None => one.p50_ns.max(1e9 / one.iops * 0.5) > DISK_READ_NS,
+/// A fit, and every job beside it.
+struct Found {
+    fit: Fit,
+    judged: Vec<Judged>,
+}
+
+/// The fit that explains the jobs best.
+fn fit(arguments: &CalibrateArguments, jobs: &[Measured], description: &str) -> Result<Found, Failure> {
+    let unknown_cpu_ns = check::rules()?.cpu_per_io_ns;
+    let series = || Series::new(jobs, unknown_cpu_ns);
+    let judged = |fit: Fit, series: Series<'_>| {
+        let spec = DeviceSpec::parse(&fit.device_file(description, ""), "(fit)")
+            .map_err(|e| Failure::internal(format!("the fit is no device: {e}")))?;
+        let cpu_ns = series.cpu_ns;
+        let judged = judge(&spec, jobs, &series.asked(), cpu_ns)?;
+        let mut found = Found { fit, judged };
+        found.fit.note(host(cpu_ns));
+        Ok::<Found, Failure>(found)
     };
-    if !turns {
-        return Ok((flash::fit(&series)?, series.asked()));
+    let asked = series();
+    let one = asked.need(&format!("{}1", series::RANDOM))?;
+    let flat = throttle::flat_rate(&asked);
+    let turns = one.p50_ns.max(1e9 / one.iops * 0.5) > DISK_READ_NS;
+    match arguments.model {
+        Some(CalibrateModel::Cloud) => {
+            let rate = flat.ok_or_else(|| {
+                Failure::new("the three deepest jobs read-random-N have not one rate, or the host holds it: no bucket shows")
+            })?;
+            let asked = series();
+            judged(throttle::fit(&asked, rate)?, asked)
+        }
+        Some(CalibrateModel::Disk) => disk(series(), judged),
+        None if turns && flat.is_none() => disk(series(), judged),
+        Some(CalibrateModel::Flash) => {
+            let asked = series();
+            judged(flash::fit(&asked)?, asked)
+        }
+        None => {
+            let asked = series();
+            let other = if turns {
+                disk(asked, judged)
+            } else {
+                flash::fit(&asked).and_then(|fit| judged(fit, asked))
+            };
+            let Some(rate) = flat else { return other };
+            let asked = series();
+            let throttled = judged(throttle::fit(&asked, rate)?, asked)?;
+            Ok(match other {
+                Ok(other) if off(&other.judged) < off(&throttled.judged) => other,
+                _ => throttled,
+            })
+        }
     }
-    let size = jobs.iter().find(|job| job.name == series::SEQUENTIAL).and_then(|job| job.option("size"));
-    let bytes = size.and_then(bytes).ok_or_else(|| {
+}
+
+fn disk<'a>(
+    series: Series<'a>,
+    judged: impl Fn(Fit, Series<'a>) -> Result<Found, Failure>,
+) -> Result<Found, Failure> {
+    let bytes = series.target_bytes().ok_or_else(|| {
         Failure::new("the size of the disk is not known")
             .help("job 'read-sequential' must have size=, in bytes or as 100m")
     })?;
-    Ok((disk::fit(&series, bytes)?, series.asked()))
+    let fit = disk::fit(&series, bytes)?;
+    judged(fit, series)
 }
 
-/// A size as fio's reports have it: digits, perhaps with a unit.
-fn bytes(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = text[digits.len()..].to_ascii_lowercase();
-    let shift = match unit.chars().next() {
-        None => 0,
-        Some('k') => 10,
-        Some('m') => 20,
-        Some('g') => 30,
-        Some('t') => 40,
-        Some(_) => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+/// How far a fit is off, rates and medians alike: mean square of the logarithms.
+fn off(judged: &[Judged]) -> f64 {
+    let errors: Vec<f64> = judged
+        .iter()
+        .flat_map(|job| [Some(job.iops_error), job.p50_error])
+        .flatten()
+        .map(|error| (1.0 + error).max(1e-3).ln().powi(2))
+        .collect();
+    errors.iter().sum::<f64>() / errors.len().max(1) as f64
 }
 
-fn judge(spec: &DeviceSpec, jobs: &[Measured], fitted: &BTreeSet<String>) -> Result<Vec<Judged>, Failure> {
-    let simulated = check::simulate(spec, jobs)?;
+fn host(cpu_ns: u64) -> String {
+    format!(
+        "the host takes {:.1} us for a command beside the device; the file does not have it, the host setting cpu_per_io_ns = {cpu_ns} \
+         gives it to the lab",
+        cpu_ns as f64 / 1e3
+    )
+}
+
+fn judge(
+    spec: &DeviceSpec,
+    jobs: &[Measured],
+    fitted: &BTreeSet<String>,
+    cpu_ns: u64,
+) -> Result<Vec<Judged>, Failure> {
+    let simulated = check::simulate(spec, jobs, cpu_ns)?;
     let shown = |f: &Figures| Shown {
         iops: f.iops,
         bandwidth_bytes_per_s: f.bandwidth,
@@ -208,7 +280,7 @@ fn rms(judged: &[Judged], fitted: bool) -> Option<f64> {
 }
 
 /// Measured beside simulated, fitted jobs first.
-fn table(fit: &Fit, judged: &[Judged]) -> String {
+fn table(fit: &Fit, judged: &[Judged], verdict: &Verdict) -> String {
     let mut grid = Grid::default();
     grid.row(["", "IOPS", "simulated", "error", "p50", "simulated", "p99", "simulated"].map(word).into());
     grid.row(["", "", "", "%", "us", "us", "us", "us"].map(word).into());
@@ -245,16 +317,6 @@ fn table(fit: &Fit, judged: &[Judged]) -> String {
     for note in &fit.notes {
         let _ = writeln!(out, "- {note}");
     }
+    let _ = writeln!(out, "\nverdict: {verdict}");
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::bytes;
-
-    #[test]
-    fn sizes_as_fio_writes_them() {
-        let of = ["4294967296", "4096m", "4g", "1Ti", "10x", "m", ""].map(bytes);
-        assert_eq!(of, [Some(4 << 30), Some(4 << 30), Some(4 << 30), Some(1 << 40), None, None, None]);
-    }
 }

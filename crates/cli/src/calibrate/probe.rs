@@ -5,11 +5,14 @@ use std::collections::VecDeque;
 use fairlift_sim::device::rng::Rng;
 use fairlift_sim::device::{Command, DeviceSpec, Op};
 
-/// Random 4 KiB commands of one kind, `depth` of them in flight.
+/// Random commands of one kind and size, `depth` of them in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub op: Op,
     pub depth: u32,
+    /// Size of a command, and of the part of the device they lie in, from its start; 0: all of it.
+    pub sectors: u32,
+    pub span: u64,
     /// Processor time for each: it submits one after the other.
     pub cpu_ns: u64,
     /// How many; the first tenth warms up.
@@ -19,7 +22,9 @@ pub struct Load {
 /// Commands per second.
 pub fn rate(spec: &DeviceSpec, load: Load) -> f64 {
     let mut device = spec.build(1);
-    let blocks = device.limits().sectors / 8;
+    let span = if load.span == 0 { device.limits().sectors } else { load.span.min(device.limits().sectors) };
+    let size = u64::from(load.sectors);
+    let blocks = (span / size).max(1);
     let mut places = Rng::new(7);
     let mut ready: VecDeque<u32> = (0..load.depth).collect();
     let (mut cpu_at, mut now, mut done) = (load.cpu_ns, 0, Vec::new());
@@ -42,8 +47,8 @@ pub fn rate(spec: &DeviceSpec, load: Load) -> f64 {
         if cpu_at <= now
             && let Some(tag) = ready.pop_front()
         {
-            let sector = places.below(blocks) * 8;
-            device.submit(Command { tag, op: load.op, sector, sectors: 8, fua: false }, now);
+            let sector = places.below(blocks) * size;
+            device.submit(Command { tag, op: load.op, sector, sectors: load.sectors, fua: false }, now);
             cpu_at = now + load.cpu_ns;
         }
     }
@@ -58,13 +63,16 @@ mod tests {
     #[test]
     fn one_at_a_time_is_the_latency_and_many_are_the_dies() {
         let spec = DeviceSpec::load("flash-kd").unwrap();
-        let reads = |depth, cpu_ns| rate(&spec, Load { op: Op::Read, depth, cpu_ns, commands: 4000 });
+        let reads = |depth, cpu_ns| {
+            rate(&spec, Load { op: Op::Read, depth, sectors: 8, span: 0, cpu_ns, commands: 4000 })
+        };
         let one = reads(1, 0);
         assert!((1e9 / one / 63_850.0 - 1.0).abs() < 0.01, "{one}");
         let many = reads(512, 0);
         assert!((many / 441_000.0 - 1.0).abs() < 0.05, "{many}");
         assert!((1e9 / reads(1, 10_000) - 1e9 / one - 10_000.0).abs() < 1000.0);
-        let writes = rate(&spec, Load { op: Op::Write, depth: 32, cpu_ns: 0, commands: 20_000 });
+        let load = Load { op: Op::Write, depth: 32, sectors: 8, span: 0, cpu_ns: 0, commands: 20_000 };
+        let writes = rate(&spec, load);
         assert!((writes * 4096.0 / 294.7e6 - 1.0).abs() < 0.05, "{writes}");
     }
 }

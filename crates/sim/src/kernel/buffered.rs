@@ -56,6 +56,22 @@ impl Sys {
     }
 
     async fn read_pages(&self, file: FileId, window: Range<u64>) {
+        let first_absent = |from: u64| {
+            let cache = &self.machine.borrow().kernel.cache;
+            let window = from..window.end.min(cache.file_pages(file));
+            cache.absent(file, window).first().map(|pages| pages.start)
+        };
+        let mut at = window.start;
+        while let Some(first) = first_absent(at) {
+            // Others may read some of it while this task waits for the index.
+            at = self.read_index(file, first).await.min(window.end);
+            let end = at.min(self.machine.borrow().kernel.cache.file_pages(file));
+            self.read_absent(file, first..end).await;
+        }
+    }
+
+    /// Start to read what of `window` is not in memory; its places are known.
+    pub(crate) async fn read_absent(&self, file: FileId, window: Range<u64>) {
         let ranges = self.machine.borrow().kernel.cache.absent(file, window);
         for pages in ranges {
             let io = self.machine.borrow_mut().kernel.cache.start_reading(file, pages.clone());
@@ -66,6 +82,14 @@ impl Sys {
             }
             self.close_op(op);
         }
+    }
+
+    /// Wait as long as somebody reads this page in.
+    pub(crate) async fn wait_while_read(&self, file: FileId, page: u64) {
+        self.wait(Why::Io, |machine, task| {
+            (!machine.kernel.cache.wait_for_page(file, page, task)).then_some(())
+        })
+        .await;
     }
 
     fn runs_of(&self, file: FileId, pages: &Range<u64>, allocate: bool) -> Vec<Run> {

@@ -3,7 +3,7 @@
 use fairlift_core::{Flags, IoPrio, Op};
 
 use super::bio::Kind;
-use super::files::{FileId, Run};
+use super::files::{FileId, PAGE, Run};
 use super::vfs::Errno;
 use crate::block::Owner;
 use crate::engine::{OpId, Sys};
@@ -41,6 +41,9 @@ impl Sys {
     /// [`Errno::NoSpace`].
     pub async fn submit_direct(&self, io: DirectIo) -> Result<OpId, Errno> {
         let mut direct_end = io.offset + io.bytes;
+        if matches!(io.op, Op::Read | Op::Write) && self.is_ext(io.file) {
+            self.read_index_of(io.file, io.offset / PAGE, direct_end.div_ceil(PAGE)).await;
+        }
         if io.op == Op::Write && self.is_ext(io.file) {
             direct_end = self.ext_prepare_direct(io.file, io.offset, io.bytes).await?;
         }

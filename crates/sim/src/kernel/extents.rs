@@ -90,6 +90,11 @@ impl Extents {
         }
     }
 
+    /// Number of runs that begin at or before `block`.
+    pub(crate) fn count_up_to(&self, block: u64) -> usize {
+        self.runs.range(..=block).count()
+    }
+
     /// Number of runs.
     pub(crate) fn count(&self) -> usize {
         self.runs.len()

@@ -136,3 +136,18 @@ fn a_tail_is_a_part_of_all_commands() {
     assert_within("mean ms", outcome.mean_ms, 1.24, 0.03);
     assert_within("longest ms", outcome.max_ms, 25.0, 0.01);
 }
+
+/// 400 operations a second looked at every 100 ms: 40 or 41 pass at once, the next waits for the period's end.
+#[test]
+fn a_period_lets_through_what_the_buckets_have_gathered() {
+    let period = "[operations]\nrate_per_s = 400\nburst = 80\n[throttle]\nperiod_ms = 100\n\
+                  [latency]\nmedian_us = 100\nsigma = 0\n";
+    let spec = changed("cloud-gp3", period);
+    let alone = closed_loop(&mut *spec.build(1), 1, 400, 4000, random_reads(1_000_000_000, 1));
+    assert_within("IOPS", alone.iops, 400.0, 0.01);
+    assert_within("longest, ms", alone.max_ms, 100.1, 0.001);
+    // Two and a half milliseconds apart on the average, but nearly all of them take a tenth of one.
+    assert_within("mean, ms", alone.mean_ms, 2.5, 0.01);
+    let many = closed_loop(&mut *spec.build(1), 32, 400, 4000, random_reads(1_000_000_000, 1));
+    assert_within("IOPS at depth 32", many.iops, 400.0, 0.01);
+}

@@ -272,3 +272,15 @@ fn sequential_small_reads_cost_the_firmware() {
     let outcome = closed_loop(&mut *device, 128, 20_000, 60_000, sequential(0, read(0, 8)));
     assert_within("IOPS", outcome.iops, 344_761.0, 0.05);
 }
+
+/// A memory of 64 MiB before the drive: what lies in it takes 10 us and the link; over four times as much a quarter is there.
+#[test]
+fn a_memory_before_the_drive_answers_its_share() {
+    let spec = changed("flash-kd", "[cache]\nsize_mib = 64\nover_mib = 256\nread_us = 10\n");
+    let inside = closed_loop(&mut *spec.build(1), 1, 20_000, 5000, random_reads(16_384, 1));
+    assert_within("inside, us", inside.mean_ms * 1e3, 11.2, 0.01);
+    let alone =
+        closed_loop(&mut *changed("flash-kd", "").build(1), 1, 5000, 20_000, random_reads(524_288, 1));
+    let around = closed_loop(&mut *spec.build(1), 1, 5000, 20_000, random_reads(524_288, 1));
+    assert_within("around, ms", around.mean_ms, alone.mean_ms * 0.75 + 0.0112 * 0.25, 0.03);
+}

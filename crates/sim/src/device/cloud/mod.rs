@@ -4,6 +4,8 @@
 //! never before the command in front of it; then it takes the latency. Buckets may be the volume's, its reads' and its
 //! writes' own, and the instance's above them. Commands larger than the operation unit are charged one operation per
 //! unit. A volume with burst credits has one more bucket. Reads and writes wait in one queue, or in two that take turns.
+//! A volume with a period looks at its buckets again only when the period is over, and then lets everything through that
+//! they have gathered (Firecracker's `rate_limiter`: a timer of 100 ms).
 //!
 //! Not modelled: merging of small sequential operations by the service, first touch of blocks restored from a snapshot,
 //! several volumes below one instance's limit.
@@ -36,6 +38,8 @@ pub(super) struct Cloud {
     rng: Rng,
     /// One queue for all, or one for reads and one for writes.
     queues: [VecDeque<Waiting>; 2],
+    /// Since when the first command of each is the first.
+    first_since: [u64; 2],
     /// The queue that was let through last.
     last: usize,
     /// Tags, and when they were let through.
@@ -53,6 +57,7 @@ impl Cloud {
             spec,
             rng,
             queues: [VecDeque::new(), VecDeque::new()],
+            first_since: [0, 0],
             last: 1,
             done,
             in_device: 0,
@@ -73,9 +78,15 @@ impl Cloud {
         let pays = self.spec.pays;
         let at =
             self.limiters(waiting.write).fold(now, |at, limiter| limiter.ready_at(waiting.cost, pays, at));
-        Some(match &self.spec.credits {
+        let at = match &self.spec.credits {
             Some(credits) => credits.ready_at(waiting.cost.operations, pays, at),
             None => at,
+        };
+        let since = self.first_since[queue];
+        // A command that was turned away is looked at again when the period is over.
+        Some(match self.spec.period_ns {
+            Some(period) if at > since => since + (at - since).div_ceil(period) * period,
+            _ => at,
         })
     }
 
@@ -102,6 +113,7 @@ impl Cloud {
             }
             self.done.push(at + waiting.latency_ns, (waiting.tag, at));
             self.last = queue;
+            self.first_since[queue] = at;
             from = at;
             self.limited.set(self.queues.iter().any(|queue| !queue.is_empty()), at);
         }
@@ -125,6 +137,9 @@ impl Device for Cloud {
                 let operations = bytes.div_ceil(self.spec.unit_bytes).max(1);
                 let cost = Cost { operations, bytes };
                 let queue = usize::from(write && self.spec.apart);
+                if self.queues[queue].is_empty() {
+                    self.first_since[queue] = now;
+                }
                 self.queues[queue].push_back(Waiting { tag: command.tag, write, cost, latency_ns });
                 self.grant(now, now);
             }

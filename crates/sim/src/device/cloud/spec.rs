@@ -16,6 +16,8 @@ pub(crate) struct CloudSpec {
     pub(super) pays: Pays,
     /// Reads and writes wait in queues of their own, which take turns.
     pub(super) apart: bool,
+    /// A command that finds too few tokens waits for whole periods.
+    pub(super) period_ns: Option<u64>,
     /// Limits of the volume for all commands, of its reads, of its writes, and of the instance it is attached to.
     pub(super) volume: Limiter,
     pub(super) read: Option<Limiter>,
@@ -60,6 +62,10 @@ impl CloudSpec {
             unit_bytes: fields.integer("operations.unit_kib", 1, 1 << 20)? * 1024,
             pays,
             apart: fields.has("throttle.apart") && fields.boolean("throttle.apart")?,
+            period_ns: match fields.has("throttle.period_ms") {
+                true => Some((fields.number("throttle.period_ms", 0.001, 1e6)? * 1e6) as u64),
+                false => None,
+            },
             volume: Limiter { operations: Bucket::new(iops, burst), bytes: Bucket::new(mib, burst_bytes) },
             read: limiter(fields, "read")?,
             write: limiter(fields, "write")?,

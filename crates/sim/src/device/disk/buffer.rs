@@ -88,7 +88,7 @@ pub(super) struct Dirty {
     /// Writing back should not wait for idle time when it holds more than so many sectors or extents.
     urgent: (u64, usize),
     /// What is being written at the moment.
-    writing: Option<Candidate>,
+    writing: Vec<Candidate>,
 }
 
 /// Longest piece written at a time, sectors: reads are not held up for longer than about a revolution.
@@ -99,7 +99,7 @@ impl Dirty {
     pub(super) fn new(extents_max: usize, sectors_max: u64, drain_from: f64) -> Dirty {
         let extents = Vec::with_capacity(extents_max + 1);
         let urgent = ((sectors_max as f64 * drain_from) as u64, (extents_max as f64 * drain_from) as usize);
-        Dirty { extents, extents_max, sectors: 0, sectors_max, urgent, writing: None }
+        Dirty { extents, extents_max, sectors: 0, sectors_max, urgent, writing: Vec::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -117,7 +117,7 @@ impl Dirty {
 
     /// Is there room for a write? An empty cache takes any.
     pub(super) fn has_room(&self, sectors: u32) -> bool {
-        let held = self.sectors + self.writing.map_or(0, |w| u64::from(w.sectors));
+        let held = self.sectors + self.writing.iter().map(|w| u64::from(w.sectors)).sum::<u64>();
         held == 0 || (held + u64::from(sectors) <= self.sectors_max && self.extents.len() < self.extents_max)
     }
 
@@ -125,11 +125,11 @@ impl Dirty {
     #[inline]
     pub(super) fn covers(&self, sector: u64, end: u64) -> bool {
         let holds = |c: &Candidate| c.sector <= sector && end <= c.sector + u64::from(c.sectors);
-        if self.extents.is_empty() && self.writing.is_none() {
+        if self.extents.is_empty() && self.writing.is_empty() {
             return false;
         }
         let after = self.extents.partition_point(|c| c.sector <= sector);
-        self.writing.as_ref().is_some_and(holds) || (after > 0 && holds(&self.extents[after - 1]))
+        self.writing.iter().any(holds) || (after > 0 && holds(&self.extents[after - 1]))
     }
 
     /// Accept a write, number `number`, at `now`.
@@ -165,29 +165,40 @@ impl Dirty {
 
     /// Begin to write the extent at `index`, or its first part.
     pub(super) fn begin(&mut self, index: usize, geometry: &Geometry) -> Candidate {
+        self.begin_part(index, WRITE_SECTORS_MAX, geometry)
+    }
+
+    /// The same, with a part of at most `max` sectors.
+    pub(super) fn begin_part(&mut self, index: usize, max: u32, geometry: &Geometry) -> Candidate {
+        let max = max.min(WRITE_SECTORS_MAX);
         let mut part = self.extents[index];
-        if part.sectors <= WRITE_SECTORS_MAX {
+        if part.sectors <= max {
             self.extents.remove(index);
         } else {
-            part.sectors = WRITE_SECTORS_MAX;
+            part.sectors = max;
             let rest = &mut self.extents[index];
-            rest.sector += u64::from(WRITE_SECTORS_MAX);
-            rest.sectors -= WRITE_SECTORS_MAX;
+            rest.sector += u64::from(max);
+            rest.sectors -= max;
             rest.place = geometry.place(rest.sector);
         }
         self.sectors -= u64::from(part.sectors);
-        self.writing = Some(part);
+        self.writing.push(part);
         part
+    }
+
+    /// What is being written.
+    pub(super) fn writing(&self) -> &[Candidate] {
+        &self.writing
     }
 
     /// What was being written is on the medium.
     pub(super) fn written(&mut self) {
-        self.writing = None;
+        self.writing.clear();
     }
 
     /// The oldest write not on the medium.
     pub(super) fn oldest(&self) -> Option<u64> {
-        self.extents.iter().chain(self.writing.as_ref()).map(|c| c.number).min()
+        self.extents.iter().chain(&self.writing).map(|c| c.number).min()
     }
 }
 

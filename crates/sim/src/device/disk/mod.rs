@@ -4,18 +4,21 @@
 //! firmware picks from the oldest that wait (at once, or after the command overhead from all that have come by then), then
 //! the arm moves. While nothing else moves the arm, the heads read on into the buffer segment of the last read. Written data
 //! is accepted by the cache and goes to the medium in the firmware's own order, when the heads have nothing else to do or the
-//! cache is half full. A share of reads from the medium is repeated for some revolutions.
+//! cache is half full. A share of reads from the medium is repeated for some revolutions. A shingled drive writes to a log on the medium
+//! first (`media.rs`).
 //!
 //! Not modelled: reading from the middle of a request on arrival (zero latency), defects and remapping, media
-//! retries, thermal recalibration, background scans, shingling, media cache, power states, partial hits (a read that
+//! retries, thermal recalibration, background scans, power states, partial hits (a read that
 //! is only partly in the buffer is read whole), data of written extents once they are on the medium, and the time
 //! written data takes over the link before a media write (it crosses while the arm moves).
 
 mod buffer;
 mod geometry;
 pub(super) mod mechanics;
+mod media;
 mod order;
 mod seek;
+mod shingled;
 mod spec;
 
 use std::collections::VecDeque;
@@ -27,6 +30,7 @@ use super::{Command, Completion, Device, Limits, Op};
 use buffer::{Dirty, Segments};
 use geometry::Heads;
 use mechanics::{Mechanics, Run};
+use media::{MediaCache, MediaSpec, Piece};
 use order::{Candidate, Choice, Drain, Policy, Situation};
 
 pub(super) use geometry::Rotation;
@@ -79,9 +83,33 @@ enum Phase {
 
 #[derive(Clone, Copy, Debug)]
 enum Job {
-    Read { tag: u32, sector: u64, end: u64 },
-    Write { tag: u32, end: u64 },
-    Destage { end: u64 },
+    Read {
+        tag: u32,
+        sector: u64,
+        end: u64,
+    },
+    Write {
+        tag: u32,
+        end: u64,
+    },
+    Destage {
+        end: u64,
+    },
+    /// An entry of a shingled drive's log: all that is being written.
+    Append {
+        end: u64,
+    },
+    /// A band of a shingled drive is rewritten.
+    Clean {
+        first: u64,
+        end: u64,
+    },
+    /// A read, some of which lay in the log: the heads do not read on behind it.
+    Gather {
+        tag: u32,
+        end: u64,
+        sectors: u32,
+    },
 }
 
 /// The heads reading on after a read.
@@ -141,6 +169,8 @@ pub(super) struct Disk {
     commands_turn: bool,
     /// Commands and written data that a decision compares.
     both: Vec<Candidate>,
+    /// Of a shingled drive.
+    media: Option<MediaCache>,
 
     rng: Rng,
     busy: BusyClock,
@@ -153,6 +183,7 @@ impl Disk {
         mechanics: Mechanics,
         segments: Segments,
         dirty: Dirty,
+        media: Option<MediaSpec>,
         seed: u64,
     ) -> Disk {
         let depth = limits.queue_depth as usize;
@@ -180,6 +211,7 @@ impl Disk {
             flushes: Vec::with_capacity(depth),
             commands_turn: true,
             both: Vec::new(),
+            media: media.map(MediaCache::new),
             rng: Rng::new(seed),
             busy: BusyClock::default(),
         }
@@ -193,6 +225,10 @@ impl Disk {
         if self.dirty.covers(command.sector, end) {
             let at = self.through_electronics(now, overhead, command.sectors);
             self.done.push(at, command.tag);
+            return;
+        }
+        if self.media.as_ref().is_some_and(|media| media.overlaps(command.sector, end)) {
+            self.wait_for_heads(command, now);
             return;
         }
         self.catch_up_fill(now, command.sector);
@@ -238,13 +274,18 @@ impl Disk {
     }
 
     fn wait_for_heads(&mut self, command: Command, now: u64) {
+        let end = self.end_of(&command);
+        let lies_at = match &self.media {
+            Some(media) => media.pieces(command.sector, end).first().map_or(command.sector, |p| p.sector),
+            None => command.sector,
+        };
         self.waiting.push(Candidate {
             sector: command.sector,
             sectors: (self.end_of(&command) - command.sector) as u32,
             write: command.op == Op::Write,
             since: now,
             number: self.number,
-            place: self.mechanics.geometry.place(command.sector),
+            place: self.mechanics.geometry.place(lies_at),
         });
         self.waiting_tags.push(command.tag);
     }
@@ -392,6 +433,13 @@ impl Disk {
         idle.then(|| self.last_command_at + self.settings.idle_ns)
     }
 
+    /// When a shingled drive cleans a band for want of anything else to do.
+    fn idle_clean_at(&self) -> Option<u64> {
+        let media = self.media.as_ref().filter(|media| !media.is_empty())?;
+        let idle = matches!(self.phase, Phase::Idle) && self.fill.is_none() && self.dirty.is_empty();
+        (idle && self.waiting.is_empty()).then(|| self.last_command_at + media.spec.idle_ns)
+    }
+
     /// Give free heads something to do.
     fn kick(&mut self, now: u64) {
         if !matches!(self.phase, Phase::Idle) {
@@ -416,6 +464,8 @@ impl Disk {
             }
         } else if self.idle_destage_at().is_some_and(|at| at <= now) {
             self.start_destage(now);
+        } else if self.idle_clean_at().is_some_and(|at| at <= now) {
+            self.start_cleaning(now);
         }
     }
 
@@ -525,6 +575,9 @@ impl Disk {
     /// The heads pass the sectors anyway: the read is done when they have.
     fn serve_from_stream(&mut self, picked: &Candidate, tag: u32, now: u64) -> bool {
         let end = picked.sector + u64::from(picked.sectors);
+        if self.media.as_ref().is_some_and(|media| media.overlaps(picked.sector, end)) {
+            return false;
+        }
         let Some(read_at) = self.soon_read(picked.sector, end, now) else { return false };
         self.done.push(read_at.max(now) + self.tail_ns(picked.sectors), tag);
         self.last_sector = end;
@@ -534,6 +587,9 @@ impl Disk {
 
     fn start_job(&mut self, picked: &Candidate, tag: u32, now: u64) {
         let end = picked.sector + u64::from(picked.sectors);
+        if self.media.is_some() && self.start_shingled(picked, tag, now) {
+            return;
+        }
         let job = match picked.write {
             true => Job::Write { tag, end },
             false => Job::Read { tag, sector: picked.sector, end },
@@ -553,9 +609,13 @@ impl Disk {
         // Nobody waits for a single extent: neither age nor deadline.
         let policy = Policy { ageing_ns: 0, deadline_ns: 0, ..self.settings.policy };
         let Some(index) = policy.pick(self.dirty.extents(), &situation) else { return };
+        self.commands_turn = true;
+        if self.media.is_some() {
+            self.destage_shingled(index, now);
+            return;
+        }
         let part = self.dirty.begin(index, &self.mechanics.geometry);
         self.go(&part, Job::Destage { end: part.sector + u64::from(part.sectors) }, now);
-        self.commands_turn = true;
     }
 
     fn go(&mut self, target: &Candidate, job: Job, now: u64) {
@@ -589,11 +649,22 @@ impl Disk {
                 self.done.push(now, tag);
                 self.last_sector = end;
             }
-            Job::Destage { end } => {
+            Job::Destage { end } | Job::Append { end } => {
+                self.written_shingled(matches!(job, Job::Append { .. }));
                 self.dirty.written();
                 self.last_sector = end;
                 self.admit_blocked(now);
                 self.finish_flushes(now);
+            }
+            Job::Clean { first, end } => {
+                if let Some(media) = &mut self.media {
+                    media.cleaned(first, end);
+                }
+                self.last_sector = end;
+            }
+            Job::Gather { tag, end, sectors } => {
+                self.done.push(now + self.tail_ns(sectors), tag);
+                self.last_sector = end;
             }
         }
         self.kick(now);
@@ -656,7 +727,9 @@ impl Disk {
         match self.phase {
             Phase::Working { until, .. } => Some(until),
             Phase::Deciding { until } => Some(self.fill_event().map_or(until, |at| at.min(until))),
-            Phase::Idle => self.fill_event().or_else(|| self.idle_destage_at()),
+            Phase::Idle => {
+                self.fill_event().or_else(|| self.idle_destage_at()).or_else(|| self.idle_clean_at())
+            }
         }
     }
 

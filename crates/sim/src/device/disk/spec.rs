@@ -1,5 +1,6 @@
 //! A disk's parameters, read from its device file and checked.
 
+use super::MediaSpec;
 use super::buffer::{Dirty, Segments};
 use super::geometry::{Geometry, Layout, Rotation};
 use super::mechanics::Mechanics;
@@ -23,6 +24,7 @@ pub(crate) struct DiskSpec {
     extents_max: usize,
     dirty_sectors_max: u64,
     drain_from: f64,
+    media: Option<MediaSpec>,
 }
 
 const CYLINDERS_MAX: u64 = 10_000_000;
@@ -70,7 +72,9 @@ impl DiskSpec {
         let retries = Chance::read(fields, "read", "ms")?;
         let sticky_ns = ns(fields.number_or("firmware.sticky_ms", 0.0, 0.0, PART_MS_MAX)?);
         let facts = Facts { rotational: true, write_cache, fua: false, budget: true };
-        let limits = limits(fields, geometry.sectors(), facts)?;
+        let media = read_media(fields, geometry.sectors())?;
+        let visible = media.map_or(geometry.sectors(), |media| media.first);
+        let limits = limits(fields, visible, facts)?;
         let curves: Vec<&SeekCurve> = std::iter::once(&read_seek).chain(write_seek.as_ref()).collect();
         Ok(DiskSpec {
             limits,
@@ -101,6 +105,7 @@ impl DiskSpec {
             extents_max,
             dirty_sectors_max: dirty_kib * 2,
             drain_from,
+            media,
         })
     }
 
@@ -121,7 +126,8 @@ impl DiskSpec {
     pub(crate) fn build(&self, seed: u64) -> Disk {
         let segments = Segments::new(self.segments, self.segment_sectors);
         let dirty = Dirty::new(self.extents_max, self.dirty_sectors_max, self.drain_from);
-        Disk::new(self.limits, self.settings.clone(), self.mechanics.clone(), segments, dirty, seed)
+        let (settings, mechanics) = (self.settings.clone(), self.mechanics.clone());
+        Disk::new(self.limits, settings, mechanics, segments, dirty, self.media, seed)
     }
 
     /// What the parameters amount to.
@@ -150,6 +156,27 @@ impl DiskSpec {
             ("raw media rate", format!("{outer:.1} outer, {inner:.1} inner MB/s ({} zones)", zones.len())),
         ]
     }
+}
+
+/// A shingled drive's media cache; it takes the last sectors of the disk.
+fn read_media(fields: &mut Fields, sectors: u64) -> Result<Option<MediaSpec>, SpecError> {
+    if !fields.has("media_cache.size_mib") {
+        return Ok(None);
+    }
+    let cache = fields.integer("media_cache.size_mib", 1, 1 << 24)? << 11;
+    let band = fields.integer("media_cache.band_mib", 1, 1 << 14)? << 11;
+    let entry = fields.integer("media_cache.entry_kib", 4, 1 << 16)? << 1;
+    let writes_max = fields.integer("media_cache.writes", 1, 1 << 24)? as usize;
+    let idle_ns = ns(fields.number("media_cache.idle_ms", 0.0, 1e9)?);
+    if cache + band > sectors {
+        return Err(fields.error("media_cache.size_mib", "the disk has no room for such a cache and a band"));
+    }
+    if entry > cache {
+        return Err(fields.error("media_cache.entry_kib", "an entry does not fit into the cache"));
+    }
+    // The host sees whole bands.
+    let first = (sectors - cache) / band * band;
+    Ok(Some(MediaSpec { first, sectors: cache, writes_max, band, entry, idle_ns }))
 }
 
 fn ns(ms: f64) -> u64 {

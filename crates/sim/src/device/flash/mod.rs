@@ -8,10 +8,13 @@
 //! Three states: *fresh* (nothing to collect, the SLC cache empty), *sequential* (written once from front to back:
 //! nothing to collect, the cache used up until the drive has been idle), *steady* (overwritten at random for long).
 //!
+//! A memory before the drive may answer reads (a host's page cache): what it holds takes the same short time and the link.
+//!
 //! Not modelled: the mapping table and its cache, where garbage collection really finds its victims, wear, read disturb,
 //! planes, thermal limits, power states, contention for a channel (its transfer is a delay: the link is the narrower
 //! part), and merging of overwritten data in the write buffer. Discard costs the firmware delay and frees nothing.
 
+mod cache;
 mod spec;
 mod streams;
 
@@ -20,6 +23,7 @@ use std::collections::VecDeque;
 use super::events::{BusyClock, Events};
 use super::rng::{Lognormal, Rng};
 use super::{Command, Completion, Device, Limits, Op};
+use cache::Cache;
 use streams::Streams;
 
 pub(super) use spec::FlashSpec;
@@ -73,6 +77,7 @@ pub(super) struct Flash {
     slc_left: u64,
     idle_since: Option<u64>,
     events: Events<Event>,
+    cache: Cache,
 
     // Reads, and the link to the host, which is first come, first served: its completions are in order.
     reads: Vec<Read>,
@@ -113,6 +118,13 @@ impl Flash {
                 (self.reads.len() - 1) as u32
             }
         };
+        if self.cache.holds(start, end) {
+            self.reads[read as usize] = Read { tag: command.tag, pieces_left: 1, began_ns: now };
+            let bytes = (end - start) as u32;
+            self.events.push(now + self.spec.cache_read_ns, Event::Sensed { read, bytes });
+            return;
+        }
+        self.cache.keep(start, end);
         let (mut pieces, mut began_ns) = (0, u64::MAX);
         let mut at = start;
         while at < end {
@@ -194,6 +206,7 @@ impl Flash {
         let pages_4k = length.div_ceil(4096);
         let arrived =
             self.link_in_free_at + self.spec.write_delay_ns + pages_4k * self.spec.write_delay_per_4k_ns;
+        self.cache.keep(start, end);
         self.buffered += length;
         self.open += length;
         self.open_random |= !sequential;

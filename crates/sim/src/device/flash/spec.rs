@@ -7,8 +7,12 @@ use super::super::chance::Chance;
 use super::super::events::{BusyClock, Events, Rate};
 use super::super::rng::{Lognormal, Rng};
 use super::super::spec::{Facts, Fields, SpecError, limits};
+use super::cache::Cache;
 use super::streams::Streams;
 use super::{Die, Flash};
+
+/// Largest memory before a drive, MiB: the model keeps four bytes for each 4 KiB.
+const CACHE_MIB_MAX: u64 = 1 << 14;
 
 /// What was written to the drive before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,6 +95,10 @@ pub(crate) struct FlashSpec {
     pub(super) read_per_4k_ns: u64,
     /// Reads suspend programs and collection, which takes so long.
     pub(super) suspend_ns: Option<u64>,
+    /// A memory before the drive, and what a read takes that it answers.
+    cache_bytes: u64,
+    cache_over_bytes: u64,
+    pub(super) cache_read_ns: u64,
     pub(super) slc_bytes: u64,
     pub(super) slc_program_ns: u64,
     pub(super) slc_recover: Option<Rate>,
@@ -173,6 +181,9 @@ impl FlashSpec {
                 true => Some(us(fields, "die.suspend_us")? as u64),
                 false => None,
             },
+            cache_bytes: fields.integer_or("cache.size_mib", 0, 0, CACHE_MIB_MAX)? << 20,
+            cache_over_bytes: fields.integer_or("cache.over_mib", (sectors >> 11).max(1), 1, 1 << 40)? << 20,
+            cache_read_ns: (fields.number_or("cache.read_us", 0.0, 0.0, 1e6)? * 1000.0) as u64,
             slc_bytes: if slc { slc_bytes } else { 0 },
             slc_program_ns: (fields.number_or("slc.program_us", 0.0, 0.0, 1e6)? * 1000.0) as u64,
             slc_recover: (slc && recover > 0.0).then(|| Rate::mb_per_s(recover)),
@@ -230,6 +241,7 @@ impl FlashSpec {
             slc_left: if self.state == State::Fresh { self.slc_bytes } else { 0 },
             idle_since: None,
             events: Events::with_capacity(depth * 2),
+            cache: Cache::new(self.cache_bytes, self.cache_over_bytes),
             reads: Vec::with_capacity(depth),
             free_reads: Vec::with_capacity(depth),
             link_out: VecDeque::with_capacity(depth),

@@ -31,6 +31,10 @@ pub const PRESETS: &[Preset] = &[
         "2 TB 7,200 rpm desktop disk of 2016 (ST2000DM006), NCQ 31 of which the firmware orders a few, write cache on"
     ),
     preset!(
+        "shingled8t",
+        "8 TB 5,900 rpm shingled disk (Archive ST8000AS0002), media cache of 32 GiB, bands of 30 MiB"
+    ),
+    preset!(
         "san-nvram",
         "LUN of a 2008 disk array: NVRAM writes, 8 GB read cache, 42 fc15k spindles, 4 Gb FC"
     ),

@@ -63,6 +63,8 @@ pub(crate) struct PageCache {
     free_ios: Vec<u32>,
     /// Pages in the order they came in, for eviction; some of them are gone since.
     order: VecDeque<(FileId, u64)>,
+    /// Pages of them that were used again and stay for another round: metadata only.
+    touched: BTreeSet<(FileId, u64)>,
     /// Pages that are in memory.
     resident: u64,
     /// Files with dirty pages, longest wait for writeback first.
@@ -91,6 +93,7 @@ impl PageCache {
             ios: Vec::new(),
             free_ios: Vec::new(),
             order: VecDeque::new(),
+            touched: BTreeSet::new(),
             resident: 0,
             dirty_files: BTreeMap::new(),
             next_place: 0,
@@ -304,6 +307,11 @@ impl PageCache {
         }
     }
 
+    /// A page that is in memory was used again: it stays for another round of eviction.
+    pub(crate) fn touch(&mut self, file: FileId, page: u64) {
+        self.touched.insert((file, page));
+    }
+
     /// Drop the oldest clean pages above the limit.
     fn evict(&mut self) {
         let mut tries = self.order.len();
@@ -312,6 +320,9 @@ impl PageCache {
             let Some((file, page)) = self.order.pop_front() else { return };
             match self.files[file.0].pages.get(page) {
                 Page::Absent => {}
+                Page::Clean if !self.touched.is_empty() && self.touched.remove(&(file, page)) => {
+                    self.order.push_back((file, page));
+                }
                 Page::Clean => {
                     *self.files[file.0].pages.get_mut(page) = Page::Absent;
                     self.resident -= 1;

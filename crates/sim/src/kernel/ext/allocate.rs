@@ -13,11 +13,11 @@ const WORDS: usize = (BLOCKS_PER_GROUP / 64) as usize;
 const WINDOW_MIN: u64 = 8;
 const WINDOW_MAX: u64 = 1024;
 /// Blocks an ext3 inode maps by itself, and blocks an indirect block maps.
-const DIRECT_BLOCKS: u64 = 12;
-const PER_INDIRECT: u64 = 1024;
+pub(super) const DIRECT_BLOCKS: u64 = 12;
+pub(super) const PER_INDIRECT: u64 = 1024;
 /// Extents in an inode, and in a block of an extent tree.
 const EXTENTS_IN_INODE: u64 = 4;
-const EXTENTS_PER_BLOCK: u64 = 340;
+pub(super) const EXTENTS_PER_BLOCK: u64 = 340;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {

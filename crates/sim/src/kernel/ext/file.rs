@@ -41,6 +41,7 @@ impl Sys {
         pages: Range<u64>,
         end_bytes: u64,
     ) -> Result<(), Errno> {
+        self.read_index_of(file, pages.start, pages.end).await;
         let change = self.write_change(file, &pages, end_bytes)?;
         if !change.needs_handle {
             self.machine.borrow_mut().kernel.grow(file, end_bytes);

@@ -1,12 +1,14 @@
 //! ext3 and ext4: which blocks of the device an operation changes, and which of them go through the journal.
 //!
-//! Metadata is never read here: all of it is taken to be in memory, as after a while of use.
+//! Of the metadata only the blocks that say where a file's blocks lie are read (`index.rs`); all others are taken to be in memory, as
+//! after a while of use.
 //!
 //! Sources: the on-disk format of ext2-ext4; Linux 2.6.34 `fs/ext3`, `fs/ext4`.
 
 mod allocate;
 mod directory;
 mod file;
+mod index;
 mod layout;
 mod mount;
 mod namespace;

@@ -34,6 +34,9 @@ pub struct Mount {
     pub size_bytes: Option<u64>,
     /// Blocks of the journal; `None`: as mke2fs would.
     pub journal_blocks: Option<u64>,
+    /// Index blocks are always in memory (`metadata=cached`); otherwise those of files that are there before the run, and those that
+    /// were evicted, are read from the disk when they are needed (`metadata=cold`).
+    pub metadata_cached: bool,
 }
 
 /// What is on the device.
@@ -85,6 +88,7 @@ impl Filesystem {
             barrier: kind == FsKind::Ext4,
             size_bytes: None,
             journal_blocks: None,
+            metadata_cached: true,
         };
         for option in options.split(',').map(str::trim).filter(|o| !o.is_empty()) {
             mount.set(option)?;
@@ -97,7 +101,7 @@ impl Mount {
     fn set(&mut self, option: &str) -> Result<(), String> {
         let wrong = || {
             format!(
-                "unknown mount option '{option}' (allowed: data=ordered, data=writeback, barrier=0, barrier=1, size_mib=N)"
+                "unknown mount option '{option}' (allowed: data=ordered, data=writeback, barrier=0, barrier=1, metadata=cold, metadata=cached, size_mib=N)"
             )
         };
         match option.split_once('=').ok_or_else(wrong)? {
@@ -105,6 +109,8 @@ impl Mount {
             ("data", "writeback") => self.data = DataMode::Writeback,
             ("barrier", "0") => self.barrier = false,
             ("barrier", "1") => self.barrier = true,
+            ("metadata", "cold") => self.metadata_cached = false,
+            ("metadata", "cached") => self.metadata_cached = true,
             ("size_mib", mib) => match mib.parse::<u64>() {
                 Ok(mib) if (64..=1 << 24).contains(&mib) => self.size_bytes = Some(mib << 20),
                 _ => return Err(format!("size_mib={mib}: must be 64 to 16777216")),

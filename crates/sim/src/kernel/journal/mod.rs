@@ -148,6 +148,11 @@ impl Journal {
         (self.log.used(), self.log.blocks())
     }
 
+    /// Is this metadata block part of a transaction under way? Then it is in memory.
+    pub(crate) fn holds(&self, block: u64) -> bool {
+        self.running.iter().chain(&self.committing).any(|transaction| transaction.metadata.contains(&block))
+    }
+
     /// Data of `file` belongs to the running transaction.
     pub(crate) fn add_data(&mut self, file: FileId) {
         if let Some(running) = &mut self.running {
