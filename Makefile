@@ -23,6 +23,7 @@ test: lint doc ## everything CI runs: format, lints, docs, all tests, experiment
 	$(FAIRLIFT) which --check docs/which-scheduler.md
 	scripts/page-test
 	FAIRLIFT=$(FAIRLIFT) scripts/package
+	scripts/python-test --short
 	kernel/test/short
 
 lint:

@@ -2,7 +2,7 @@
 /*
  * What the core decided, for those who listen: tracepoints (decisions_trace.h),
  * and messages in the trace of the disk (`m` rows of blktrace, as cfq's were).
- * Nobody pays for it while nobody listens (fl_is_told).
+ * It costs nothing while no program listens (fl_is_told).
  */
 #include <linux/cgroup.h>
 

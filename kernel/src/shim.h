@@ -320,7 +320,7 @@ void fl_tell_turn(struct fl_queue *fq, struct request *rq);
 void fl_tell_idle(struct fl_queue *fq, u64 now, u64 until);
 void fl_tell_held(struct fl_queue *fq, struct bio *bio, u32 group);
 
-/* Does anybody trace the disk with blktrace? */
+/* Is the disk traced with blktrace? */
 static inline bool fl_is_traced(struct fl_queue *fq)
 {
 #ifdef CONFIG_BLK_DEV_IO_TRACE
@@ -330,7 +330,7 @@ static inline bool fl_is_traced(struct fl_queue *fq)
 #endif
 }
 
-/* Does anybody listen to this decision: turn, idle or held? */
+/* Is the tracepoint of this decision on: turn, idle or held? */
 #define fl_is_told(fq, decision) (tracepoint_enabled(fairlift_##decision) || fl_is_traced(fq))
 
 /* journal.c, where the kernel has what it needs */

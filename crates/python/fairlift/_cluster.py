@@ -7,6 +7,9 @@ A chunk travels with a ticket, not with the files: the first process of a machin
 them and unpacks them, the others of that machine find them there.
 """
 
+# `distributed` has no types for some of its calls.
+# mypy: allow-untyped-calls
+
 from __future__ import annotations
 
 import hashlib
@@ -249,7 +252,7 @@ class Chunks:
         return min(_RUNS_MAX, max(1, round(self._chunk_us / mean_us)))
 
 
-def run_on(client: Any, sweep: _fairlift.Sweep, bundle: Bundle, chunk_s: float, watch: Callable[[], None]) -> None:
+def run_on(client: Any, sweep: _fairlift.Sweep, bundle: Bundle, chunk_s: float, watch: Callable[[], object]) -> None:
     """Make all runs of a sweep on an engine's workers, rung by rung; ``watch`` is called when results have come."""
     engine = engine_of(client, bundle)
     chunks = Chunks(chunk_s)
@@ -262,7 +265,7 @@ def run_on(client: Any, sweep: _fairlift.Sweep, bundle: Bundle, chunk_s: float, 
         engine.close()
 
 
-def _rung(engine: Engine, sweep: _fairlift.Sweep, chunks: Chunks, watch: Callable[[], None]) -> None:
+def _rung(engine: Engine, sweep: _fairlift.Sweep, chunks: Chunks, watch: Callable[[], object]) -> None:
     numbers = sweep.pending()
     # The last chunks get smaller: nobody waits long for the last worker.
     pending, left = iter(numbers), len(numbers)

@@ -20,7 +20,7 @@ const VERSIONS: &[&SupportedProtocolVersion] = &[&version::TLS13, &version::TLS1
 /// Which clients must use TLS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Required {
-    /// Nobody; who asks for it gets it.
+    /// No client must; one that asks for it gets it.
     Never,
     /// Those that come over TCP.
     #[default]

@@ -14,7 +14,7 @@ const HOST_SHARE_MAX: f64 = 0.98;
 #[derive(Debug)]
 pub struct Series<'a> {
     jobs: &'a [Measured],
-    /// What the host takes for a command beside the device: not part of the device.
+    /// What the host takes for a command beside the device; the device has no part in it.
     pub cpu_ns: u64,
     /// Jobs that were looked at.
     asked: RefCell<BTreeSet<String>>,

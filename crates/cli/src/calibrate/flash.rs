@@ -199,7 +199,7 @@ impl Ladder {
         saving.min_by_key(|reads| reads.dies).map_or_else(Reads::default, |reads| **reads)
     }
 
-    /// Random reads of the series under way, `depth` of `sectors` each.
+    /// Random reads of the series in flight, `depth` of `sectors` each.
     fn load(&self, depth: u32, sectors: u32, commands: u64) -> Load {
         Load { op: Op::Read, depth, sectors, span: self.span, cpu_ns: self.cpu_ns, commands }
     }

@@ -10,7 +10,7 @@ use fairlift_sim::device::{Command, DeviceSpec, Op};
 pub struct Load {
     pub op: Op,
     pub depth: u32,
-    /// Size of a command, and of the part of the device they lie in, from its start; 0: all of it.
+    /// Size of a command, and of the range they lie in, from the start of the device; 0: all of it.
     pub sectors: u32,
     pub span: u64,
     /// Processor time for each: it submits one after the other.

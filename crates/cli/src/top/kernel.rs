@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::sample::{Sample, Tenant};
 
-/// Cgroups below each other that are looked at: the kernel allows more, nobody has them.
+/// Cgroups below each other that are looked at: the kernel allows more, and no system is known to have them.
 const DEPTH_MAX: usize = 32;
 
 /// Look at all cgroups below `root`.

@@ -85,7 +85,7 @@ fn failed(place: &str, error: &io::Error) -> Failure {
     Failure::new(format!("cannot look: {}", output::reason(error))).at(place)
 }
 
-/// Show it until somebody presses q.
+/// Show it until the user presses q.
 pub fn top(arguments: &TopArguments) -> Result<(), Failure> {
     let mut looks = Looks::open(arguments)?;
     let interval = Duration::from_secs_f64(arguments.interval);

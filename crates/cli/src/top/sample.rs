@@ -57,7 +57,7 @@ pub struct Row {
     pub wait_ns: Option<f64>,
     /// See there.
     pub service_ns: Option<f64>,
-    /// Its part of the time that the device was billed to anybody, 0 to 1; `None`: that was none.
+    /// Its part of all billed time of the device, 0 to 1; `None`: no time was billed.
     pub had: Option<f64>,
     /// 99 % of its bios took no longer, nanoseconds; at most a quarter too much.
     pub p99_ns: Option<u64>,

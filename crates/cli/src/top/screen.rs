@@ -121,7 +121,7 @@ fn cells(row: &Row) -> ([String; 12], bool) {
     (columns, missed)
 }
 
-/// A name comes from a file that anybody may have written: nothing of it may move the cursor.
+/// A name comes from a file that any user may have written: nothing of it may move the cursor.
 fn visible(text: &str) -> String {
     crate::style::Style::Plain.visible(text).replace(['\n', '\t'], " ")
 }

@@ -33,7 +33,7 @@ pub(crate) struct Account {
     pub(super) holds: u32,
     /// On the list of those whose bills the tree does not know?
     listed: bool,
-    /// No request of it was queued yet: the elevator may still have state of who had the slot before.
+    /// No request of it was queued yet: the elevator may still have state of the group that had the slot before.
     is_new: bool,
     unsettled: Bill,
     /// What it was charged for requests that are still in the device, in the nanoseconds of [`Ledger::cost_ns`].

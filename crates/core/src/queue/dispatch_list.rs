@@ -126,7 +126,7 @@ impl DispatchList {
         self.list.push_front(&mut self.links, rq);
     }
 
-    /// To the head, but behind what the device gave back: whoever waits for that (a barrier) looks for it there.
+    /// To the head, but behind what the device gave back: a barrier that waits for that looks for it there.
     pub(crate) fn push_behind_requeued(&mut self, requests: &Requests, rq: RequestId) {
         let given_back = |rq: &RequestId| requests[*rq].queue.standing == Standing::Requeued;
         match self.iter().take_while(given_back).last() {

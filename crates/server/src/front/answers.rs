@@ -35,13 +35,13 @@ impl Answers {
         std::mem::take(&mut *self.ios())
     }
 
-    /// From now on the next answer wakes whoever waits for the file descriptor; is there nothing yet?
+    /// From now on the next answer wakes the thread that waits for the file descriptor; is there nothing yet?
     pub(super) fn sleep(&self) -> bool {
         self.asleep.store(true, Ordering::SeqCst);
         self.ios().is_empty()
     }
 
-    /// Answers need not wake anybody any more; `came`: the file descriptor has woken this thread.
+    /// Answers need wake no thread any more; `came`: the file descriptor has woken this thread.
     pub(super) fn wake(&self, came: bool) {
         self.asleep.store(false, Ordering::SeqCst);
         if came {

@@ -84,7 +84,7 @@ impl Sys {
         }
     }
 
-    /// Wait as long as somebody reads this page in.
+    /// Wait as long as a task reads this page in.
     pub(crate) async fn wait_while_read(&self, file: FileId, page: u64) {
         self.wait(Why::Io, |machine, task| {
             (!machine.kernel.cache.wait_for_page(file, page, task)).then_some(())

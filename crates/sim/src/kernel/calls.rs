@@ -230,7 +230,7 @@ impl Sys {
         }
     }
 
-    /// `stat` of a file whose inode is in memory, as all are: costs its CPU time.
+    /// `stat` of a file whose inode is in memory, as all are: costs its processor time.
     ///
     /// # Errors
     /// [`Errno::NoEntry`].

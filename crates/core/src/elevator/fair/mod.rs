@@ -247,7 +247,7 @@ impl Fair {
         }
     }
 
-    /// How many requests of `flow`, whose turn it is, a disk holds.
+    /// How many requests of `flow`, which has the turn, a disk holds.
     fn in_turn(&self, env: &Env<'_>, flow: FlowId) -> u32 {
         let state = &self.flows[flow.index()];
         match state.is_stream() {

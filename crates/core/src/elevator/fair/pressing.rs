@@ -1,7 +1,7 @@
 //! Who goes through another flow's turn.
 //!
-//! * **A light flow**: one that has had no more than its due, even if it pays for what it costs the stream whose turn it is to come
-//!   back. So what a task pays for going at once is its own part of the device, however many such tasks there are. One that wants
+//! * **A light flow**: one that has had no more than its due, even if it pays for what it costs the stream that has the turn to come
+//!   back. So what a task pays for going at once is its own due, however many such tasks there are. One that wants
 //!   more than that has used it up soon, and takes its place in the round.
 //! * **A flow with a write that makes something durable**, an fsync's or the journal's, if it is not ahead of its due by more than
 //!   a part of a turn: what it was served out of turn it waits for later.

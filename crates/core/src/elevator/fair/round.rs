@@ -62,7 +62,7 @@ impl Place {
         self.start.saturating_sub(start).saturating_mul(self.weight) / WEIGHT_DEFAULT
     }
 
-    /// It went without going on where the device was: whoever is there has to come back, which costs `return_ns`.
+    /// It went without going on where the device was: the stream that was there has to come back, which costs `return_ns`.
     #[inline]
     pub(super) fn disturbs(&mut self, return_ns: u64, lag_ns: u64) {
         let more = self.advance(return_ns);

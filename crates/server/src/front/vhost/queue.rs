@@ -23,7 +23,7 @@ pub(super) struct Queue {
     port: Port,
     operations: Operations<Request>,
     ios: Ios,
-    /// Bytes of data under way.
+    /// Bytes of data in flight.
     bytes: u64,
     /// Is each write on stable storage before it is answered?
     pub(super) writes_through: bool,

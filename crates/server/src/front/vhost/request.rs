@@ -7,7 +7,7 @@ use vm_memory::{GuestMemoryLoadGuard, GuestMemoryMmap};
 
 use crate::io::{Action, Fault, Io};
 
-/// The guest's memory as it is while a request is under way.
+/// The guest's memory as it is while a request is in flight.
 pub(super) type Memory = GuestMemoryLoadGuard<GuestMemoryMmap>;
 /// A request's descriptors.
 pub(super) type Chain = DescriptorChain<Memory>;
@@ -41,7 +41,7 @@ pub(super) enum Kind {
     Name,
 }
 
-/// A request under way.
+/// A request in flight.
 pub(super) struct Request {
     pub(super) chain: Chain,
     pub(super) bytes: u32,

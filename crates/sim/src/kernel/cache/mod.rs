@@ -346,7 +346,7 @@ impl PageCache {
         self.compact();
     }
 
-    /// Forget these pages, dirty or not, but for those on their way.
+    /// Forget these pages, dirty or not, but for those in flight.
     pub(crate) fn forget(&mut self, file: FileId, pages: Range<u64>) {
         for page in pages {
             self.undirty(file, page);

@@ -108,7 +108,7 @@ impl Ext {
         self.blocks.free()
     }
 
-    /// The directory that holds `path`; one that nobody made counts as the root.
+    /// The directory that holds `path`; one that was never made counts as the root.
     fn parent_of(&self, path: &str) -> String {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         if self.directories.contains_key(parent) { parent.to_owned() } else { String::new() }

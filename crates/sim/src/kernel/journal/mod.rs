@@ -148,7 +148,7 @@ impl Journal {
         (self.log.used(), self.log.blocks())
     }
 
-    /// Is this metadata block part of a transaction under way? Then it is in memory.
+    /// Is this metadata block part of a transaction that is not yet complete? Then it is in memory.
     pub(crate) fn holds(&self, block: u64) -> bool {
         self.running.iter().chain(&self.committing).any(|transaction| transaction.metadata.contains(&block))
     }
