@@ -1,5 +1,5 @@
 # A cgroup's first I/O while another of its tasks makes its group: that takes long here, and the kernel shows the group to others before it is done.
-# vm: -d 64M
+# vm: -i -d 64M
 . ./guest.sh
 
 cgroups=/sys/fs/cgroup

@@ -1,5 +1,5 @@
 # What the core decides is told: turns, idling and held bios, as tracepoints and as messages in the disk's trace.
-# vm: -d 64M
+# vm: -i -d 64M
 . ./guest.sh
 
 cgroups=/sys/fs/cgroup

@@ -1,5 +1,5 @@
 # Async requests get three quarters of the tags, whatever nr_requests is and was before.
-# vm: -d 64M -t 600
+# vm: -i -d 64M -t 600
 . ./guest.sh
 
 # One request at a time, in 4 ms, each of one page: writeback is much faster.

@@ -1,5 +1,5 @@
 # io.fairlift.max: a group gets its rate and no more, alone and below a parent; one without a limit beside it is not held up.
-# vm: -d 64M -t 1500
+# vm: -i -d 64M -t 1500
 . ./guest.sh
 
 cgroups=/sys/fs/cgroup

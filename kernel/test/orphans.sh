@@ -1,5 +1,5 @@
 # What waits for a limit goes when the limit is taken away, when its cgroup is removed, and when the elevator is changed.
-# vm: -d 64M -t 600
+# vm: -i -d 64M -t 600
 . ./guest.sh
 
 cgroups=/sys/fs/cgroup

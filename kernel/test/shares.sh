@@ -1,5 +1,5 @@
 # cgroup weights share out a slow disk within 5 %: 1:1, 1:3, 1:10, three levels, reads and sync writes; IDLE gives way; ioprio.
-# vm: -d 64M -t 2700
+# vm: -i -d 64M -t 2700
 . ./guest.sh
 
 cgroups=/sys/fs/cgroup

@@ -1,5 +1,5 @@
 # Tenants against each other: whatever one cgroup does, it gets its due and no more, and another's weight and limit hold.
-# vm: -d 64M -m 1536 -t 3600
+# vm: -i -d 64M -m 1536 -t 3600
 . ./guest.sh
 
 cgroups=/sys/fs/cgroup
