@@ -391,7 +391,11 @@ impl World {
 }
 
 fn run(seed: u8, shape: impl Strategy<Value = Shape>, barriers: bool) {
-    let more = std::env::var("FAIRLIFT_STREAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let more = std::env::var("FAIRLIFT_STREAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(if barriers {
+        1
+    } else {
+        20
+    });
     let config = RunnerConfig {
         cases: 400 * more,
         failure_persistence: None,
@@ -448,4 +452,24 @@ fn counting_begins_with_the_first_group_whatever_is_under_way_with_flush_sequenc
 #[test]
 fn counting_begins_with_the_first_group_whatever_is_under_way_with_barriers() {
     run(4, shape(BARRIERS.to_vec(), false), true);
+}
+
+fn replayed(elevator: usize, ordering: Ordering, grouped: bool, steps: &[Step]) {
+    let mut world = World::new(Shape { elevator, ordering, plugging: Plugging::Off, grouped });
+    for step in steps {
+        world.apply(step);
+        world.check();
+    }
+    world.finish();
+}
+
+fn sent(task: usize, op: Op, flags: Flags, group: Option<usize>) -> Step {
+    Step::Submit { task, op, flags, at: 0, group }
+}
+
+#[test]
+fn a_barrier_from_before_the_first_group_lets_one_from_after_it_go() {
+    let barrier = || sent(0, Op::Write, Flags::BARRIER, None);
+    let empty = sent(0, Op::Flush, Flags::NONE, None);
+    replayed(0, Ordering::Drain, false, &[barrier(), empty, Step::Create { at: 1, parent: 0 }, barrier()]);
 }

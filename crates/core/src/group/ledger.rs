@@ -293,10 +293,10 @@ impl Ledger {
         Some((payer, core::mem::replace(&mut account.unsettled, Bill::NONE)))
     }
 
-    /// Has `group` a bill that the tree does not know?
+    /// Has `group` a bill that the tree does not know, or is it about to get one for the device's idling?
     #[inline]
     pub(super) fn owes(&self, group: GroupId) -> bool {
-        self.accounts[group.index()].listed
+        self.accounts[group.index()].listed || self.wait.is_some_and(|wait| wait.payer == group)
     }
 
     /// What a bill comes to.

@@ -218,10 +218,22 @@ impl RequestQueue {
         self.lower.insert_head(barrier, now);
     }
 
-    /// With groups: `barrier` is done; what its group sent behind it goes on, up to the next one.
-    fn open_fence(&mut self, group: GroupId, now: u64) {
-        // One that was under way before there were groups has none.
-        if self.fences.is_closed(group) {
+    /// `barrier` is done. With groups: what its group sent behind it goes on, up to the next one.
+    fn barrier_done(&mut self, barrier: RequestId, now: u64, done: &mut impl FnMut(u64)) {
+        self.barrier = None;
+        let group = self.requests()[barrier].payer;
+        self.finish(barrier, done);
+        if self.lower.is_grouped() {
+            self.open_fence(group, barrier, now);
+            self.finish_dry_barriers(group, now, done);
+        }
+    }
+
+    /// With groups: `barrier` was what the fence of `group` waited for, if there is one. A barrier that came before there were
+    /// groups has no fence of its own, but one may have closed behind it.
+    fn open_fence(&mut self, group: GroupId, barrier: RequestId, now: u64) {
+        let is_next = self.fences.by_group[group.index()].up.is_none_or(|up| up == barrier);
+        if is_next && self.fences.is_closed(group) {
             self.fences.set_up(group, None);
             self.go_on_behind(group, now);
         }
@@ -259,13 +271,7 @@ impl RequestQueue {
             Step::PostFlush | Step::Done => Step::Done,
         };
         if step == Step::Done {
-            self.barrier = None;
-            let group = self.requests()[barrier.rq].payer;
-            self.finish(barrier.rq, done);
-            if self.lower.is_grouped() {
-                self.open_fence(group, now);
-                self.finish_dry_barriers(group, now, done);
-            }
+            self.barrier_done(barrier.rq, now, done);
         } else {
             self.barrier = Some(Barrier { step, started: false, ..barrier });
         }
@@ -283,8 +289,7 @@ impl RequestQueue {
             }
             match self.barrier {
                 Some(b) if !b.started && b.plan.next(b.step) == Step::Done => {
-                    self.barrier = None;
-                    self.finish(b.rq, done);
+                    self.barrier_done(b.rq, now, done);
                 }
                 _ => return,
             }
