@@ -13,7 +13,7 @@ modprobe ext4
 disk=nullb0
 number=$(cat /sys/block/$disk/dev)
 echo 64 >/sys/block/$disk/queue/max_sectors_kb
-mkdir /tmp/work && cd /tmp/work || fail "no room"
+cd "$(mktemp -d)" || fail "no room"
 mkfs.ext4 -q -F -E lazy_itable_init=1,nodiscard /dev/$disk && mount -t ext4 -o data=writeback,noinit_itable /dev/$disk /mnt || fail "mount"
 [ "$readers" = 0 ] || fio --output=/dev/null --name=layout --filename=/mnt/reader --rw=write --bs=1m --size=128m --end_fsync=1 || fail "layout"
 

@@ -8,7 +8,7 @@ load
 echo +io >$cgroups/cgroup.subtree_control
 serve sata7200-2009 31
 # Not on the host: while the machine waits for that its time runs away, and the loads of a cell would not run together.
-mkdir /tmp/work && cp ./*.fio plan /tmp/work/ && cd /tmp/work || fail "no room"
+work=$(mktemp -d) && cp ./*.fio plan "$work/" && cd "$work" || fail "no room"
 
 # weigh SCHEDULER GROUP WEIGHT LIMIT
 weigh() {
