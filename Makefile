@@ -28,6 +28,7 @@ test: lint doc ## everything CI runs: format, lints, docs, all tests, experiment
 
 lint:
 	@scripts/need cargo cc
+	for lock in crates/python fuzz; do $(CARGO) metadata --locked --format-version 1 --manifest-path $$lock/Cargo.toml >/dev/null || exit; done
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
@@ -50,9 +51,9 @@ page-test: build ## the report of the demo in a headless browser (needs node and
 python-test: ## the Python package: build its wheel, test it in a clean environment with Dask and Ray (needs python3, downloads from PyPI)
 	scripts/python-test
 
-package: ## the Debian package of the command, then a static binary (needs musl-tools), in target/package
+package: ## the Debian package of the command, a static binary (needs musl-tools) and a container image of it (docker or buildah), in target/package
 	scripts/package
-	scripts/package --static
+	scripts/package --container
 
 study: build ## which scheduler and settings, for which load, on which device: docs/study.md
 	scripts/study

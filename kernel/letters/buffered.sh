@@ -1,11 +1,13 @@
 # Two buffered writers of weight 2:1, with and without a random reader, on ext4 on a disk that takes 2 ms for each 64 KiB, one at a time, without seeks.
-# The memory of each is limited, so that its dirty pages are.
+# The memory of each is limited, so that its dirty pages are. How many these are, the kernel counts anew only every 2 s, or when somebody reads
+# them: COUNTS=fresh reads them ten times a second, COUNTS=stale leaves them alone.
 # vm: -d 64M -m 2048 -t 7200
 . ./guest.sh
 
 cgroups=/sys/fs/cgroup
 seconds=${SECONDS_PER_RUN:-10}
 readers=${READERS:-0 1}
+counts=${COUNTS:-fresh}
 load
 echo "+io +memory" >$cgroups/cgroup.subtree_control
 modprobe null_blk nr_devices=1 queue_mode=2 irqmode=2 completion_nsec=2000000 hw_queue_depth=1 submit_queues=1 memory_backed=1 gb=1
@@ -31,6 +33,19 @@ written() {
     done
 }
 
+# Writes, sectors written, and milliseconds in which the disk had something to do.
+disk_did() {
+    awk '{ print $5 "\n" $7 "\n" $10 }' /sys/block/$disk/stat
+}
+
+# Until it is killed.
+count() {
+    while :; do
+        cat $cgroups/heavy/memory.stat $cgroups/light/memory.stat >/dev/null
+        sleep 0.1
+    done
+}
+
 # one SCHEDULER READER
 one() {
     elevator $disk "$1"
@@ -43,19 +58,28 @@ one() {
         sh -c 'echo 0 >"$1/cgroup.procs" && while :; do dd if=/dev/zero of=/mnt/$2 bs=256k count=400 conv=notrunc 2>/dev/null; done' - $cgroups/$group $group &
         jobs="$jobs $!"
     done
+    counter=""
+    if [ "$counts" = fresh ]; then
+        count &
+        counter=$!
+    fi
     sleep $((seconds / 2))
-    written >before
+    { written && disk_did; } >before
     if [ "$2" = 1 ]; then
         sh -c 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"' - $cgroups/reader fio --output="reader,$1.json" --output-format=json \
             --name=r --filename=/mnt/reader --rw=randread --bs=4k --direct=1 --ioengine=psync --time_based --runtime=$seconds >>fio.log 2>&1 || fail "fio"
-        mv reader,* /host/
     else
         sleep $seconds
     fi
-    written >after
-    echo "$1 $2 $(paste before after | awk -v seconds=$seconds '{ printf "%d ", ($2 - $1) / seconds }')" >>/host/figures
+    { written && disk_did; } >after
     for group in heavy light; do echo 1 >$cgroups/$group/cgroup.kill; done
-    for job in $jobs; do wait "$job"; done
+    [ -z "$counter" ] || kill $counter
+    for job in $jobs $counter; do wait "$job"; done
+    # Only now to the host: while the machine waits for that, its time runs away, and the writers with it.
+    echo "$1 $2 $(paste before after | awk -v seconds=$seconds '{ printf "%d ", ($2 - $1) / seconds }')" >>/host/figures
+    [ ! -e "reader,$1.json" ] || mv "reader,$1.json" /host/
+    # The next writers would only dirty again what is in memory in the name of groups that are gone, and no limit would hold them.
+    rm -f /mnt/heavy /mnt/light
     sync
     for group in heavy light reader; do rmdir $cgroups/$group || fail "$group is busy"; done
     elevator $disk none

@@ -16,12 +16,15 @@ serve() {
     target=/sys/kernel/config/target
     mkdir -p $target/core/iblock_0/disk && echo udev_path=/dev/nbd0 >$target/core/iblock_0/disk/control &&
         echo 1 >$target/core/iblock_0/disk/enable || fail "no target"
+    # None of the models that are served takes FUA. The target would offer it, as a write with a flush behind it in one command.
+    echo 0 >$target/core/iblock_0/disk/attrib/emulate_fua_write || fail "FUA"
     port=$target/loopback/naa.6001405000000001/tpgt_1
     mkdir -p $port/lun/lun_0 && echo naa.6001405000000002 >$port/nexus && ln -s $target/core/iblock_0/disk $port/lun/lun_0/disk || fail "no LUN"
     until ls -d /sys/block/sd* >found 2>/dev/null; do sleep 0.1; done
     disk=$(basename "$(head -n 1 found)")
     until [ -b "/dev/$disk" ]; do sleep 0.1; done
     echo "$2" >/sys/block/$disk/device/queue_depth || fail "depth"
+    [ "$(cat /sys/block/$disk/queue/fua)" = 0 ] || fail "the disk takes FUA"
     number=$(cat /sys/block/$disk/dev)
 }
 

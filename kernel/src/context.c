@@ -5,10 +5,10 @@
  */
 #include "shim.h"
 
-/* noop and deadline do not ask whose a request is; looking it up would cost them a lock per request. */
+/* By enum fairlift_elevator: noop and deadline do not ask whose a request is; looking it up would cost them a lock per request. */
 bool fl_wants_contexts(u32 elevator)
 {
-	return elevator == FAIRLIFT_ANTICIPATORY || elevator == FAIRLIFT_CFQ;
+	return elevator >= FAIRLIFT_ANTICIPATORY;
 }
 
 /* Class and level as the core wants them. */

@@ -20,6 +20,7 @@ enum fairlift_elevator {
 	FAIRLIFT_DEADLINE,
 	FAIRLIFT_ANTICIPATORY,
 	FAIRLIFT_CFQ,
+	FAIRLIFT_FAIR,
 	FAIRLIFT_ELEVATORS,
 };
 
@@ -95,8 +96,12 @@ void fairlift_free(struct fairlift_core *core);
 
 u32 fairlift_insert(struct fairlift_core *core, const struct fairlift_arrival *arrival, u64 now);
 u32 fairlift_insert_head(struct fairlift_core *core, const struct fairlift_arrival *arrival, u64 now);
+/* It goes to the device at once, out of turn, and its group is billed. */
+u32 fairlift_issue_around(struct fairlift_core *core, const struct fairlift_arrival *arrival, u64 now);
 /* A dispatched request that was inserted before its task had sent it is this one. */
 void fairlift_fill(struct fairlift_core *core, u32 slot, u64 sector, u32 sectors, u64 now);
+/* The block layer sends flushes past the elevator: is one in the device from now on? */
+void fairlift_flushing(struct fairlift_core *core, bool flushing, u64 now);
 u32 fairlift_dispatch(struct fairlift_core *core, u64 now, u64 *until);
 void fairlift_complete(struct fairlift_core *core, u32 slot, u64 now);
 void fairlift_take_back(struct fairlift_core *core, u32 slot, u64 now);
@@ -117,6 +122,8 @@ void fairlift_yield(struct fairlift_core *core, u32 from, u32 to, u64 now);
 /* Groups: 0 is the root; class as in ioprio: 1 real time, 2 best effort, 3 idle. */
 u32 fairlift_group_new(struct fairlift_core *core, u32 parent, u32 weight, u8 class);
 void fairlift_group_set(struct fairlift_core *core, u32 group, u32 weight, u8 class);
+/* The weight of its own tasks beside its child groups. */
+void fairlift_group_leaf(struct fairlift_core *core, u32 group, u32 weight);
 void fairlift_group_remove(struct fairlift_core *core, u32 group, u64 now);
 /* Reads, writes; 0: no limit. False: no such group. */
 bool fairlift_group_limit(struct fairlift_core *core, u32 group, const u64 bytes_per_s[2], const u64 ios_per_s[2], u64 now);
@@ -144,6 +151,7 @@ void fairlift_give_up(struct fairlift_core *core);
 bool fairlift_has_given_up(struct fairlift_core *core);
 void fairlift_state(struct fairlift_core *core, struct fairlift_state *state);
 int fairlift_record_line(struct fairlift_core *core, u32 index, char *buffer, size_t size);
+int fairlift_finding(struct fairlift_core *core, u32 index, u64 now, char *buffer, size_t size);
 
 int fairlift_profile_name(u32 elevator, u32 index, char *buffer, size_t size);
 int fairlift_tunable_name(u32 elevator, u32 profile, u32 index, char *buffer, size_t size);

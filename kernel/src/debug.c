@@ -2,7 +2,8 @@
 /*
  * /sys/kernel/debug/block/DISK/sched/: state (what the queue holds), record
  * (every call of the core with its answer, from the elevator's start; the
- * module parameter "record" says how many), lock_holds (how long the lock was
+ * module parameter "record" says how many), found (what the elevator found
+ * out about the device), lock_holds (how long the lock was
  * held, in ns, since 1 was written there) and give_up (1 once the core found
  * itself broken: first come, first served until an elevator is selected anew;
  * whatever is written there brings that about).
@@ -16,7 +17,7 @@ static int fl_state_show(void *data, struct seq_file *m)
 	struct fl_queue *fq = fl_queue_of(data);
 	struct fairlift_state state;
 	unsigned int queued, in_flight;
-	u64 overflowed, vanished, in_parents, journal_waits, held, turns_taken, turns_late;
+	u64 overflowed, vanished, in_parents, journal_waits, held, turns_taken, turns_late, sent_at_once;
 	bool withheld;
 
 	spin_lock_irq(&fq->lock);
@@ -30,6 +31,7 @@ static int fl_state_show(void *data, struct seq_file *m)
 	journal_waits = fq->journal_waits;
 	turns_taken = fq->turns_taken;
 	turns_late = fq->turns_late;
+	sent_at_once = fq->sent_at_once;
 	withheld = fq->withheld;
 	held = fq->held;
 	spin_unlock_irq(&fq->lock);
@@ -38,7 +40,7 @@ static int fl_state_show(void *data, struct seq_file *m)
 	seq_printf(m, "core: queued %u, held %llu, in flight %u async + %u sync, requests %u of %u, contexts %u, groups %u\n",
 		   state.queued, held, state.in_flight[0], state.in_flight[1], state.requests,
 		   fq->requests_max, state.contexts, state.groups);
-	seq_printf(m, "turns_taken %llu\nturns_late %llu\n", turns_taken, turns_late);
+	seq_printf(m, "turns_taken %llu\nturns_late %llu\nsent_at_once %llu\n", turns_taken, turns_late, sent_at_once);
 	seq_printf(m, "overflowed %llu\nvanished %llu\ngroups_in_parents %llu\njournal_waits %llu\nrecord_lost %llu\n",
 		   overflowed, vanished, in_parents, journal_waits, state.record_lost);
 	return 0;
@@ -84,6 +86,23 @@ static const struct seq_operations fl_record_ops = {
 	.show	= fl_record_show,
 };
 
+static int fl_found_show(void *data, struct seq_file *m)
+{
+	struct fl_queue *fq = fl_queue_of(data);
+	char line[120];
+	int length;
+	u32 i;
+
+	for (i = 0; ; i++) {
+		spin_lock_irq(&fq->lock);
+		length = fairlift_finding(fq->core, i, ktime_get_ns(), line, sizeof(line));
+		spin_unlock_irq(&fq->lock);
+		if (!length)
+			return 0;
+		seq_puts(m, line);
+	}
+}
+
 static int fl_give_up_show(void *data, struct seq_file *m)
 {
 	struct fl_queue *fq = fl_queue_of(data);
@@ -112,6 +131,7 @@ static ssize_t fl_give_up(void *data, const char __user *text, size_t length, lo
 const struct blk_mq_debugfs_attr fl_debugfs_attrs[] = {
 	{ "state", 0400, fl_state_show },
 	{ "record", 0400, .seq_ops = &fl_record_ops },
+	{ "found", 0400, fl_found_show },
 	{ "lock_holds", 0600, fl_holds_show, .write = fl_holds_write },
 	{ "give_up", 0600, fl_give_up_show, .write = fl_give_up },
 	{},

@@ -251,23 +251,10 @@ static bool fl_hand_over(struct fl_queue *fq, struct request *rq, bool at_head, 
 	return true;
 }
 
-/* Its sender waited for its turn: it goes before all others, and has its place in the core, unless the sender was late. */
-static void fl_insert_due(struct fl_queue *fq, struct request *rq, u64 now)
-{
-	if (unlikely(READ_ONCE(fq->limited)))
-		fl_charge_request(fq, rq, fl_bio_group(fq->q, rq->bio), now);
-	if (fl_slot(rq) != FAIRLIFT_NO_SLOT) {
-		fairlift_fill(fq->core, fl_slot(rq), blk_rq_pos(rq), blk_rq_sectors(rq), now);
-		fq->slots[fl_slot(rq)] = rq;
-	}
-	fl_set_place(rq, FL_DUE);
-	list_add_tail(&rq->queuelist, &fq->due);
-}
-
 void fl_insert(struct fl_queue *fq, struct request *rq, bool at_head, u64 now)
 {
-	if (fl_place(rq) == FL_EXPECTED) {
-		fl_insert_due(fq, rq, now);
+	if (fl_goes_past_queue(fq, rq)) {
+		fl_send_past_queue(fq, rq, now);
 	} else if (fl_place(rq) == FL_TAKEN_BACK) {
 		fairlift_insert_again(fq->core, fl_slot(rq));
 		fl_set_place(rq, FL_QUEUED);
@@ -317,7 +304,7 @@ static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 	now = blk_time_get_ns();
 	list_for_each_entry_safe(rq, next, list, queuelist) {
 		list_del_init(&rq->queuelist);
-		if (fl_place(rq) == FL_OUTSIDE && blk_mq_sched_try_insert_merge(q, rq, &merged))
+		if (fl_place(rq) == FL_OUTSIDE && fl_insert_merge(fq, rq, now, &merged))
 			continue;
 		trace_block_rq_insert(rq);
 		fl_insert(fq, rq, at_head, now);
@@ -348,6 +335,27 @@ static void fl_refill(struct fl_queue *fq, u64 now)
 }
 
 /*
+ * Flush commands pass the elevator by, and one that holds back while the device
+ * flushes has to be told. Nothing says when one is done; while nothing else is
+ * in the device it is looked for at this interval.
+ */
+#define FL_FLUSH_LOOK_NS	(250 * NSEC_PER_USEC)
+
+static void fl_look_for_flushes(struct fl_queue *fq, u64 now)
+{
+	struct blk_mq_hw_ctx *hctx;
+	bool flushing = false;
+	unsigned long i;
+
+	queue_for_each_hw_ctx(fq->q, hctx, i)
+		flushing |= hctx->fq->flush_pending_idx != hctx->fq->flush_running_idx;
+	if (flushing == fq->flushing)
+		return;
+	fq->flushing = flushing;
+	fairlift_flushing(fq->core, flushing, now);
+}
+
+/*
  * The core wants to wait, for a time or for a completion. Until then blk-mq
  * need not ask; it would every 3 ms. An answer that waits for nothing (the
  * core promises that there is none) is left to these 3 ms.
@@ -358,6 +366,10 @@ static void fl_withhold(struct fl_queue *fq, u32 answer, u64 now, u64 until)
 		fl_tell_idle(fq, now, until);
 	if (answer == FAIRLIFT_IDLE)
 		hrtimer_start(&fq->timer, fl_timer_at(now, until), HRTIMER_MODE_ABS);
+	if (fq->flushing && answer != FAIRLIFT_IDLE && fq->queued && !fq->in_flight) {
+		hrtimer_start(&fq->timer, fl_timer_at(now, now + FL_FLUSH_LOOK_NS), HRTIMER_MODE_ABS);
+		answer = FAIRLIFT_IDLE;
+	}
 	if (fq->queued && (answer == FAIRLIFT_IDLE || fq->in_flight))
 		WRITE_ONCE(fq->withheld, true);
 }
@@ -403,6 +415,8 @@ static struct request *fl_next_of_all(struct fl_queue *fq, struct list_head *mer
 
 	for (;;) {
 		fl_catch_up(fq, merged);
+		if (fq->elevator == FAIRLIFT_FAIR)
+			fl_look_for_flushes(fq, now);
 		rq = fl_next(fq, now);
 		if (rq || !fq->withheld)
 			return rq;

@@ -92,7 +92,7 @@ void fl_catch_up(struct fl_queue *fq, struct list_head *merged)
 
 			INIT_HLIST_NODE(&rq->hash);
 			fl_set_place(rq, FL_OUTSIDE);
-			if (!merged || !blk_mq_sched_try_insert_merge(fq->q, rq, merged))
+			if (!merged || !fl_insert_merge(fq, rq, rq->fifo_time, merged))
 				fl_insert(fq, rq, false, rq->fifo_time);
 		}
 	}

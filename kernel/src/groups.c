@@ -41,9 +41,11 @@ static struct fl_entitlement fl_entitlement(struct fl_group *group)
 {
 	struct fl_cgroup *cgroup = fl_cgroup_of(group->data.blkg->blkcg);
 	u32 weight = READ_ONCE(group->set.weight), class = READ_ONCE(group->set.class);
+	u32 leaf_weight = READ_ONCE(group->set.leaf_weight);
 
 	return (struct fl_entitlement) {
 		.weight = weight ?: READ_ONCE(cgroup->set.weight) ?: FL_WEIGHT_DEFAULT,
+		.leaf_weight = leaf_weight ?: READ_ONCE(cgroup->set.leaf_weight) ?: FL_WEIGHT_DEFAULT,
 		.class = class ?: READ_ONCE(cgroup->set.class) ?: IOPRIO_CLASS_BE,
 	};
 }
@@ -79,6 +81,7 @@ bool fl_group_settle(struct fl_group *group)
 		is = fl_entitlement(first);
 		number = fairlift_group_new(fq->core, parent->number, is.weight, is.class);
 		if (number != FAIRLIFT_UNKNOWN) {
+			fairlift_group_leaf(fq->core, number, is.leaf_weight);
 			WRITE_ONCE(first->number, number);
 			first->has_slot = true;
 			WRITE_ONCE(fq->has_groups, true);
@@ -185,6 +188,7 @@ static void fl_group_online(struct blkg_policy_data *data)
 	/* The root is there already. */
 	if (!data->blkg->parent) {
 		group->has_slot = true;
+		fairlift_group_leaf(fq->core, 0, fl_entitlement(group).leaf_weight);
 		spin_unlock(&fq->lock);
 		return;
 	}
@@ -233,21 +237,25 @@ static void fl_group_apply(struct fl_group *group)
 	spin_lock(&fq->lock);
 	if (fl_group_settle(group)) {
 		is = fl_entitlement(group);
-		fairlift_group_set(fq->core, group->number, is.weight, is.class);
+		/* The root has none above it that its weight and class would count for. */
+		if (group->data.blkg->parent)
+			fairlift_group_set(fq->core, group->number, is.weight, is.class);
+		fairlift_group_leaf(fq->core, group->number, is.leaf_weight);
 		fl_ask_again(fq);
 	}
 	spin_unlock(&fq->lock);
 }
 
-/* The files io.fairlift.weight and io.fairlift.ioprio_class. */
+/* The files io.fairlift.weight, io.fairlift.leaf_weight and io.fairlift.ioprio_class. */
 
-enum fl_file { FL_WEIGHT, FL_CLASS };
+enum fl_file { FL_WEIGHT, FL_LEAF_WEIGHT, FL_CLASS };
 
+static const char * const fl_file_names[] = { [FL_WEIGHT] = "weight", [FL_LEAF_WEIGHT] = "leaf_weight", [FL_CLASS] = "ioprio_class" };
 static const char * const fl_classes[] = { [IOPRIO_CLASS_RT] = "rt", [IOPRIO_CLASS_BE] = "be", [IOPRIO_CLASS_IDLE] = "idle" };
 
 static u32 *fl_field(struct fl_entitlement *set, enum fl_file file)
 {
-	return file == FL_WEIGHT ? &set->weight : &set->class;
+	return file == FL_WEIGHT ? &set->weight : file == FL_LEAF_WEIGHT ? &set->leaf_weight : &set->class;
 }
 
 /* 0 for "default", where the disk may fall back to the cgroup. */
@@ -259,10 +267,10 @@ static int fl_parse(const char *text, enum fl_file file, bool may_fall_back, u32
 		*value = 0;
 		return 0;
 	}
-	if (file == FL_WEIGHT) {
+	if (file != FL_CLASS) {
 		if (!kstrtouint(text, 10, value) && *value >= FL_WEIGHT_MIN && *value <= FL_WEIGHT_MAX)
 			return 0;
-		pr_warn_ratelimited("io.fairlift.weight: '%*pE' is not a number from %d to %d\n",
+		pr_warn_ratelimited("io.fairlift.%s: '%*pE' is not a number from %d to %d\n", fl_file_names[file],
 				    fl_shown(text), text, FL_WEIGHT_MIN, FL_WEIGHT_MAX);
 		return -EINVAL;
 	}
@@ -318,7 +326,7 @@ static int fl_set_on_disk(struct blkcg *blkcg, char *text, enum fl_file file)
 	u32 value;
 	int error;
 
-	error = fl_find_disk(blkcg, text, &place, file == FL_WEIGHT ? "weight" : "ioprio_class");
+	error = fl_find_disk(blkcg, text, &place, fl_file_names[file]);
 	if (!error)
 		error = fl_parse(strim(place.body), file, true, &value);
 	group = error ? NULL : fl_group_of(place.blkg);
@@ -351,7 +359,7 @@ static ssize_t fl_write(struct kernfs_open_file *of, char *buffer, size_t bytes,
 
 static void fl_show_value(struct seq_file *m, u32 value, enum fl_file file)
 {
-	if (file == FL_WEIGHT)
+	if (file != FL_CLASS)
 		seq_printf(m, "%u\n", value);
 	else
 		seq_printf(m, "%s\n", fl_classes[value]);
@@ -381,7 +389,7 @@ static int fl_show(struct seq_file *m, void *unused)
 	u32 value = *fl_field(&fl_cgroup_of(blkcg)->set, file);
 
 	seq_puts(m, "default ");
-	fl_show_value(m, value ?: file == FL_WEIGHT ? FL_WEIGHT_DEFAULT : IOPRIO_CLASS_BE, file);
+	fl_show_value(m, value ?: file != FL_CLASS ? FL_WEIGHT_DEFAULT : IOPRIO_CLASS_BE, file);
 	blkcg_print_blkgs(m, blkcg, fl_show_on_disk, &fl_policy, file, false);
 	return 0;
 }
@@ -426,6 +434,13 @@ static struct cftype fl_files[] = {
 		.name = "fairlift.weight",
 		.flags = CFTYPE_NOT_ON_ROOT,
 		.private = FL_WEIGHT,
+		.seq_show = fl_show,
+		.write = fl_write,
+	},
+	{
+		/* On the root as well: its own tasks beside all cgroups. */
+		.name = "fairlift.leaf_weight",
+		.private = FL_LEAF_WEIGHT,
 		.seq_show = fl_show,
 		.write = fl_write,
 	},

@@ -9,6 +9,7 @@
 /* What is set for a cgroup; 0: nothing. */
 struct fl_entitlement {
 	u32 weight;
+	u32 leaf_weight;		/* of its own tasks beside its child cgroups */
 	u32 class;			/* as in ioprio */
 };
 

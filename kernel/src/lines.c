@@ -77,7 +77,7 @@ static u64 fl_bytes_of_waiter(struct bio *bio)
 	return fl_as_sender(bio) ? FL_SENDER_BYTES : fl_bytes(bio);
 }
 
-static bool fl_is_journal_thread(void)
+bool fl_is_journal_thread(void)
 {
 	return current->flags & PF_KTHREAD && str_has_prefix(current->comm, "jbd2/");
 }

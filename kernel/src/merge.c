@@ -50,6 +50,12 @@ static u16 fl_own(struct request *rq)
 	return op_is_sync(opf) && !(opf & (REQ_META | REQ_SWAP)) && fl_sends_for_itself(rq->elv.icq) ? FAIRLIFT_OWN : 0;
 }
 
+/* A write that a flush precedes or follows makes something durable; the flush machine took the flags that said so. */
+static u16 fl_durable(struct request *rq)
+{
+	return rq->rq_flags & RQF_FLUSH_SEQ ? FAIRLIFT_FUA : 0;
+}
+
 void fl_describe_request(struct request *rq, struct fairlift_arrival *arrival)
 {
 	*arrival = (struct fairlift_arrival) {
@@ -57,7 +63,7 @@ void fl_describe_request(struct request *rq, struct fairlift_arrival *arrival)
 		.sectors = blk_rq_sectors(rq),
 		.context = fl_context_of(rq->elv.icq),
 		.group = fl_bio_group(rq->q, rq->bio),
-		.flags = fl_flags(rq->cmd_flags) | fl_own(rq),
+		.flags = fl_flags(rq->cmd_flags) | fl_own(rq) | fl_durable(rq),
 		.op = fl_op(rq->cmd_flags),
 		.ioprio = fl_ioprio(req_get_ioprio(rq)),
 	};
@@ -105,6 +111,48 @@ bool fl_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs
 	if (free)
 		blk_mq_free_request(free);
 	return merged;
+}
+
+static sector_t fl_end(struct request *rq)
+{
+	return blk_rq_pos(rq) + blk_rq_sectors(rq);
+}
+
+/* The queued request that goes before rq on the disk: what the block layer would merge it into. */
+static struct request *fl_before(struct request_queue *q, struct request *rq)
+{
+	struct request *before = q->last_merge;
+	sector_t start = blk_rq_pos(rq);
+
+	if (before && fl_end(before) == start)
+		return before;
+	if (blk_queue_noxmerges(q))
+		return NULL;
+	hash_for_each_possible(q->elevator->hash, before, hash, start) {
+		if (fl_end(before) == start && rq_mergeable(before))
+			return before;
+	}
+	return NULL;
+}
+
+/*
+ * Is rq merged into a queued one as it comes? The block layer asks whether the
+ * policy minds for bios only, and merges a request that was refused as a bio.
+ */
+bool fl_insert_merge(struct fl_queue *fq, struct request *rq, u64 now, struct list_head *merged)
+{
+	struct request_queue *q = fq->q;
+	struct fairlift_arrival arrival;
+	struct request *before;
+
+	if (!fq->queued || blk_queue_nomerges(q) || !rq_mergeable(rq))
+		return false;
+	before = fl_before(q, rq);
+	if (!before || fl_place(before) != FL_QUEUED)
+		return false;
+	fl_describe_request(rq, &arrival);
+	return fairlift_allow_merge(fq->core, fl_slot(before), &arrival, now) &&
+	       blk_mq_sched_try_insert_merge(q, rq, merged);
 }
 
 bool fl_allow_merge(struct request_queue *q, struct request *rq, struct bio *bio)

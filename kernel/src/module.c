@@ -31,6 +31,7 @@ static struct elevator_type fl_types[FAIRLIFT_ELEVATORS] = {
 	[FAIRLIFT_DEADLINE]	= { .elevator_name = "fl-deadline" },
 	[FAIRLIFT_ANTICIPATORY]	= { .elevator_name = "fl-as" },
 	[FAIRLIFT_CFQ]		= { .elevator_name = "fl-cfq" },
+	[FAIRLIFT_FAIR]		= { .elevator_name = "fl-fair" },
 };
 
 static u32 fl_cfq_profile;
@@ -136,7 +137,7 @@ static void __exit fl_exit(void)
 module_init(fl_init);
 module_exit(fl_exit);
 
-MODULE_DESCRIPTION("fairlift: noop, deadline, anticipatory and CFQ from one core");
+MODULE_DESCRIPTION("fairlift: noop, deadline, anticipatory, CFQ and fair from one core");
 MODULE_LICENSE("GPL");
 MODULE_AUTHOR("the fairlift maintainers");
 MODULE_VERSION(FL_VERSION);
@@ -144,3 +145,4 @@ MODULE_ALIAS("fl-noop-iosched");
 MODULE_ALIAS("fl-deadline-iosched");
 MODULE_ALIAS("fl-as-iosched");
 MODULE_ALIAS("fl-cfq-iosched");
+MODULE_ALIAS("fl-fair-iosched");

@@ -37,6 +37,13 @@ struct fl_line {
 	unsigned int length;
 };
 
+/* Kernel threads in the table of threads.c, and the cgroup that one sent for last. */
+#define FL_THREADS 32
+struct fl_thread {
+	struct task_struct *task;	/* for comparison only */
+	u32 group;
+};
+
 /* What the lock is taken for, and how long it is held (events.c). */
 enum fl_hold { FL_HOLD_MERGE, FL_HOLD_INSERT, FL_HOLD_DISPATCH, FL_HOLD_DONE, FL_HOLDS };
 #define FL_HOLD_BUCKETS	32
@@ -71,6 +78,7 @@ struct fl_queue {
 	unsigned int queued;		/* with the core or waiting */
 	unsigned int in_flight;		/* dispatched, and neither done nor inserted again */
 	u32 bio_context;		/* of the bio fl_bio_merge is about */
+	bool flushing;			/* a flush command is in the device, or about to be; of fl-fair only */
 	bool withheld;			/* the last answer was to wait, and nothing happened since */
 	struct hrtimer timer;		/* when the core wants to be asked again */
 
@@ -88,6 +96,7 @@ struct fl_queue {
 	DECLARE_HASHTABLE(comers_by_task, 5);
 	unsigned int coming, coming_max;
 	struct list_head due;		/* their requests, which go before all others */
+	struct fl_thread threads[FL_THREADS];
 	struct hrtimer turn_timer;	/* when the first of them is late */
 	u64 position;			/* sector behind what was dispatched last */
 	u32 told_group;			/* of the last decision that was told (decisions.c) */
@@ -98,6 +107,7 @@ struct fl_queue {
 	struct fl_holds holds[FL_HOLDS];
 	u64 turns_taken;		/* by tasks that waited for theirs */
 	u64 turns_late;			/* they did not come in time */
+	u64 sent_at_once;		/* data between flushes for which no task had a turn */
 	u64 overflowed;			/* requests that had to wait for a slot */
 	u64 vanished;			/* requests freed while queued */
 	u64 journal_waits;		/* tasks seen waiting for a commit */
@@ -122,7 +132,9 @@ enum fl_place {
  */
 #define FL_RQF_CHARGED	((__force req_flags_t)(1u << 31))
 #define FL_RQF_TURN	((__force req_flags_t)(1u << 30))
-static_assert(__RQF_BITS <= 30);
+/* Its sender is a kernel thread, and it has fl_note_thread()'s note. */
+#define FL_RQF_THREAD	((__force req_flags_t)(1u << 29))
+static_assert(__RQF_BITS <= 29);
 
 /* By default a quarter of the tags is kept for requests that a task waits for: writeback alone must not take all. */
 static inline unsigned int fl_async_depth(struct fl_queue *fq)
@@ -225,13 +237,22 @@ void fl_turn_begins(struct fl_queue *fq, u32 place, u64 now);
 void fl_turns_of_group_end(struct fl_queue *fq, u32 number);
 void fl_await_turn(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data *data);
 void fl_turn_is_used(struct fl_queue *fq, struct request *rq);
+bool fl_goes_past_queue(struct fl_queue *fq, struct request *rq);
+void fl_send_past_queue(struct fl_queue *fq, struct request *rq, u64 now);
 int fl_turns_enter(struct fl_queue *fq);
 void fl_turns_leave(struct fl_queue *fq);
+
+/* threads.c */
+u32 fl_thread_sends_for(struct fl_queue *fq);
+void fl_note_thread(struct request *rq, u32 group);
+bool fl_thread_waited_for(struct fl_queue *fq, struct request *rq, u32 group);
+void fl_threads_forget(struct fl_queue *fq, u32 number);
 
 /* merge.c */
 u16 fl_flags(blk_opf_t opf);
 void fl_describe_request(struct request *rq, struct fairlift_arrival *arrival);
 bool fl_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs);
+bool fl_insert_merge(struct fl_queue *fq, struct request *rq, u64 now, struct list_head *merged);
 bool fl_allow_merge(struct request_queue *q, struct request *rq, struct bio *bio);
 int fl_request_merge(struct request_queue *q, struct request **rq, struct bio *bio);
 void fl_request_merged(struct request_queue *q, struct request *rq, enum elv_merge type);
@@ -278,6 +299,7 @@ static inline void fl_groups_stop(void) {}
 /* lines.c, for groups */
 #ifdef FAIRLIFT_GROUPS
 bool fl_is_outlet(void);
+bool fl_is_journal_thread(void);
 void fl_let_in(struct fl_queue *fq, u64 now);
 void fl_lines_move(struct fl_queue *fq, u32 number, u32 parent, u64 now);
 bool fl_hold_bio(struct fl_queue *fq, struct bio *bio);
@@ -292,6 +314,7 @@ int fl_lines_start(void);
 void fl_lines_stop(void);
 #else
 static inline bool fl_is_outlet(void) { return false; }
+static inline bool fl_is_journal_thread(void) { return false; }
 static inline bool fl_hold_bio(struct fl_queue *fq, struct bio *bio) { return false; }
 static inline void fl_bio_merged(struct bio *bio) {}
 static inline void fl_hold_sender(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data *data) {}

@@ -27,6 +27,8 @@
 #define FL_TURN_LATE_NS		(10 * NSEC_PER_MSEC)
 /* A sleeping task keeps the queue from being frozen: it looks that often whether the block layer wants to freeze it. */
 #define FL_TURN_LOOKS		(HZ / 20)
+/* Looks that a kernel thread waits for a turn: 100 ms. It may have others' I/O to send next. */
+#define FL_TURN_LOOKS_OF_THREAD	2
 /* Tasks that may be coming at a time, however deep the device's queue is. */
 #define FL_TURNS_MAX		32
 /* Lines of a group: by the class of the task, since nothing goes past the first of a line. */
@@ -43,6 +45,7 @@ struct fl_turn {
 	struct hlist_node by_task;	/* of all who come */
 	struct list_head *line;
 	struct task_struct *task;
+	bool is_thread;			/* of the kernel (threads.c) */
 	struct completion decided;
 	struct fairlift_arrival arrival;
 	enum fl_turn_state state;
@@ -171,6 +174,7 @@ void fl_turns_of_group_end(struct fl_queue *fq, u32 number)
 	struct fl_turn *turn, *next;
 	int i;
 
+	fl_threads_forget(fq, number);
 	for (i = 0; i < FL_TURN_LINES; i++) {
 		struct list_head *line = &fq->turn_lines[FL_TURN_LINES * number + i];
 
@@ -198,7 +202,7 @@ static struct list_head *fl_turn_line(struct fl_queue *fq, const struct fairlift
 static void fl_enter_line_of_turns(struct fl_queue *fq, struct fl_turn *turn)
 {
 	spin_lock_irq(&fq->lock);
-	turn->arrival.group = fl_current_group(fq->q);
+	turn->arrival.group = turn->is_thread ? fl_thread_sends_for(fq) : fl_current_group(fq->q);
 	turn->line = fl_turn_line(fq, &turn->arrival);
 	turn->state = FL_TURN_WAITS;
 	list_add_tail(&turn->node, turn->line);
@@ -209,11 +213,14 @@ static void fl_enter_line_of_turns(struct fl_queue *fq, struct fl_turn *turn)
 	blk_mq_run_hw_queues(fq->q, false);
 }
 
-/* Sleep until it is decided, or until the queue is about to be frozen. */
+/* Sleep until it is decided, or until the queue is about to be frozen; a kernel thread no longer than its bound. */
 static void fl_wait_for_turn(struct fl_queue *fq, struct fl_turn *turn)
 {
+	unsigned int looks = 0;
+
 	while (!wait_for_completion_io_timeout(&turn->decided, FL_TURN_LOOKS)) {
-		if (!fl_runs_dry(fq->q))
+		looks++;
+		if (!fl_runs_dry(fq->q) && !(turn->is_thread && looks >= FL_TURN_LOOKS_OF_THREAD))
 			continue;
 		spin_lock_irq(&fq->lock);
 		if (turn->state == FL_TURN_WAITS) {
@@ -227,14 +234,15 @@ static void fl_wait_for_turn(struct fl_queue *fq, struct fl_turn *turn)
 /*
  * Before a task takes a tag: wait for its turn, if it is to send data between
  * flushes. REQ_NOWAIT does not help it past that: to send I/O may sleep anyway,
- * and there is no way to refuse it here. A kernel thread does not wait, for it
- * may have others' I/O to send next.
+ * and there is no way to refuse it here. A kernel thread waits in the name of
+ * the cgroup it sent for last; a journal's never, since all tasks wait for that.
  */
 void fl_await_turn(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
+	bool is_thread = current->flags & PF_KTHREAD;
 	struct fl_turn *turn;
 
-	if (!fl_is_between_flushes(fq->q, opf) || opf & (REQ_META | REQ_SWAP) || current->flags & PF_KTHREAD)
+	if (!fl_is_between_flushes(fq->q, opf) || opf & (REQ_META | REQ_SWAP) || fl_is_journal_thread())
 		return;
 	turn = kzalloc(sizeof(*turn), GFP_NOIO | __GFP_NOWARN);
 	if (!turn)
@@ -242,9 +250,10 @@ void fl_await_turn(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data 
 	/* Requests kept for later would pass by here. */
 	data->nr_tags = 1;
 	turn->task = current;
+	turn->is_thread = is_thread;
 	turn->arrival = (struct fairlift_arrival) {
 		.sectors = 1,
-		.context = fl_current_context(fq),
+		.context = is_thread ? 0 : fl_current_context(fq),
 		.flags = fl_flags(opf | REQ_SYNC),
 		.op = FAIRLIFT_WRITE,
 		.ioprio = fl_ioprio(get_current_ioprio()),
@@ -252,6 +261,8 @@ void fl_await_turn(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data 
 	init_completion(&turn->decided);
 	fl_enter_line_of_turns(fq, turn);
 	fl_wait_for_turn(fq, turn);
+	if (is_thread)
+		data->rq_flags |= FL_RQF_THREAD;
 	if (turn->state == FL_TURN_COMES)
 		data->rq_flags |= FL_RQF_TURN;
 	else
@@ -264,6 +275,8 @@ void fl_turn_is_used(struct fl_queue *fq, struct request *rq)
 	struct fl_turn *turn;
 	bool waits = false;
 
+	if (unlikely((__force u32)(rq->rq_flags & FL_RQF_THREAD)))
+		fl_note_thread(rq, 0);
 	if (likely(!((__force u32)(rq->rq_flags & FL_RQF_TURN))))
 		return;
 	rq->rq_flags &= ~FL_RQF_TURN;
@@ -277,6 +290,8 @@ void fl_turn_is_used(struct fl_queue *fq, struct request *rq)
 			fq->coming--;
 			waits = fl_wake(fq);
 		}
+		if (turn->is_thread)
+			fl_note_thread(rq, turn->arrival.group);
 		fl_set_slot(rq, turn->place);
 		fl_set_place(rq, FL_EXPECTED);
 		kfree(turn);
@@ -285,6 +300,56 @@ void fl_turn_is_used(struct fl_queue *fq, struct request *rq)
 	spin_unlock_irq(&fq->lock);
 	if (waits)
 		blk_mq_run_hw_queues(fq->q, true);
+}
+
+/* ---- its request, under the queue's lock ---- */
+
+/*
+ * Its turn has come, or it is data between flushes for which there is no turn:
+ * the flushes of all groups would wait for it.
+ */
+bool fl_goes_past_queue(struct fl_queue *fq, struct request *rq)
+{
+	if (fl_place(rq) == FL_EXPECTED)
+		return true;
+	return unlikely((__force u32)(rq->rq_flags & RQF_FLUSH_SEQ)) && fl_place(rq) == FL_OUTSIDE && READ_ONCE(fq->has_groups);
+}
+
+/* Its place in the core; FAIRLIFT_NO_SLOT if it has none, because it was late. */
+static void fl_take_place(struct fl_queue *fq, struct request *rq, u32 group, u64 now)
+{
+	bool is_thread = (__force u32)(rq->rq_flags & FL_RQF_THREAD);
+	bool is_its_own = !is_thread || fl_thread_waited_for(fq, rq, group);
+	u32 place = fl_slot(rq);
+
+	if (place == FAIRLIFT_NO_SLOT)
+		return;
+	fairlift_fill(fq->core, place, blk_rq_pos(rq), is_its_own ? blk_rq_sectors(rq) : 0, now);
+	if (!is_its_own) {
+		fl_slot_is_done(fq, place, now);
+		fl_set_slot(rq, FAIRLIFT_NO_SLOT);
+		fl_set_place(rq, FL_OUTSIDE);
+	}
+}
+
+/* It goes to the device before all others; without a turn its group is billed. */
+void fl_send_past_queue(struct fl_queue *fq, struct request *rq, u64 now)
+{
+	struct fairlift_arrival arrival;
+
+	fl_describe_request(rq, &arrival);
+	fl_take_place(fq, rq, arrival.group, now);
+	if (fl_place(rq) == FL_OUTSIDE) {
+		fl_set_slot(rq, fairlift_issue_around(fq->core, &arrival, now));
+		fq->in_flight += fl_slot(rq) != FAIRLIFT_NO_SLOT;
+		fq->sent_at_once++;
+	}
+	if (fl_slot(rq) != FAIRLIFT_NO_SLOT)
+		fq->slots[fl_slot(rq)] = rq;
+	if (unlikely(READ_ONCE(fq->limited)))
+		fl_charge_request(fq, rq, arrival.group, now);
+	fl_set_place(rq, FL_DUE);
+	list_add_tail(&rq->queuelist, &fq->due);
 }
 
 /* ---- with the elevator ---- */

@@ -34,6 +34,18 @@ echo 256 >/sys/block/vda/queue/nr_requests
 elevator vda fl-deadline
 refused_tunable classes reads "'reads' is none of: direction sync-async full"
 echo full >/sys/block/vda/queue/iosched/classes && [ "$(cat /sys/block/vda/queue/iosched/classes)" = full ] || fail "classes did not become full"
+elevator vda fl-fair
+refused_tunable turn_max 10001 "'10001' is not a number from 0 to 10000 ms"
+refused_tunable depth many "'many' is not a number from 0 to 1024 requests"
+echo 7 >/sys/block/vda/queue/iosched/depth && [ "$(cat /sys/block/vda/queue/iosched/depth)" = 7 ] || fail "depth did not become 7"
+elevator vda none
+elevator vda fl-fair
+# What it has found out stands in debugfs, and of the others nothing.
+fio --output=/dev/null --name=r --filename=/dev/vda --rw=randread --bs=4k --direct=1 --number_ios=50 || fail "fio"
+found=/sys/kernel/debug/block/vda/sched/found
+grep '^reads in the device while two tasks want it: [1-9][0-9]* requests$' $found && grep '^a read costs, 4 KiB: [1-9][0-9]* us$' $found || fail "found: $(cat $found)"
+elevator vda fl-noop
+[ -z "$(cat $found)" ] || fail "fl-noop has found: $(cat $found)"
 
 # 40 tasks with 8 places (4 of them in reserve) and 512 requests with 16: everybody is served.
 for name in $OURS; do
@@ -57,6 +69,7 @@ echo +io >$cgroups/cgroup.subtree_control
 mkdir $cgroups/a $cgroups/b $cgroups/c
 refused_in_group io.fairlift.weight 0 "'0' is not a number from 1 to 10000"
 refused_in_group io.fairlift.weight "$number 10001" "'10001' is not a number from 1 to 10000"
+refused_in_group io.fairlift.leaf_weight none "'none' is not a number from 1 to 10000"
 refused_in_group io.fairlift.ioprio_class best "'best' is none of: rt be idle"
 refused_in_group io.fairlift.max "$number rbps=0" "'rbps=0' is none of rbps=, wbps=, riops=, wiops= with 'max' or a number from 1 to"
 refused_in_group io.fairlift.max "$number riops=100 speed=9" "'speed=9' is none of rbps=, wbps=, riops=, wiops="

@@ -42,9 +42,11 @@ stop_loads() {
     jobs=""
 }
 
-# Requests that GROUP has sent, as the kernel counts them for itself.
+# Requests that GROUP has sent, as the kernel counts them for itself; for the root (.), whose count is the whole disk's, its own that are done.
 sent_by() {
-    sed -n "s/^$number .*rios=\([0-9]*\) wios=\([0-9]*\) .*/\1 \2/p" "$cgroups/$1/io.stat" | awk '{ print $1 + $2 } END { if (!NR) print 0 }'
+    count=io.stat
+    [ "$1" != . ] || count=io.fairlift.stat
+    sed -n "s/^$number .*rios=\([0-9]*\) wios=\([0-9]*\) .*/\1 \2/p" "$cgroups/$1/$count" | awk '{ print $1 + $2 } END { if (!NR) print 0 }'
 }
 
 # Until each GROUP has all its requests on their way: from then on it sends one when one is done. (A job whose beginning is
@@ -162,7 +164,7 @@ number=$(cat /sys/block/$disk/dev)
 echo 1 >/sys/block/$disk/queue/rotational
 
 load
-for name in $(long "$OURS" "fl-deadline fl-cfq"); do
+for name in $(long "$OURS" "fl-deadline fl-cfq fl-fair"); do
     elevator $disk "$name"
     echo 512 >/sys/block/$disk/queue/nr_requests
     # The machine around may need longer to answer a request than a group is waited for, and the group would lose its turn.
@@ -174,6 +176,11 @@ for name in $(long "$OURS" "fl-deadline fl-cfq"); do
     # Requests, which the kernel counts, are shared out: when the machine around stands still, that is device time of whoever has
     # the turn, and its share in requests is off by as much.
     echo requests >/sys/block/$disk/queue/iosched/charge
+    # The root's own tasks beside a cgroup.
+    echo "$number 300" >$cgroups/io.fairlift.leaf_weight || fail "leaf_weight"
+    share randread ". 3 a 1" a 100
+    echo "$number default" >$cgroups/io.fairlift.leaf_weight
+    [ "$(cat $cgroups/io.fairlift.leaf_weight)" = "default 100" ] || fail "leaf_weight: $(cat $cgroups/io.fairlift.leaf_weight)"
     if [ -z "$FULL" ]; then
         share randread "a 1 b 3" a 100 b 300
         continue
@@ -189,7 +196,7 @@ for name in $(long "$OURS" "fl-deadline fl-cfq"); do
     share randread "b 18 a/c 3 a/d/e 1 a/d/f 2" a 100 b 300 a/c 100 a/d 100 a/d/e 100 a/d/f 200
     judged=""
     idle_gives_way
-    [ "$name" != fl-cfq ] || ioprio_is_ordered
+    case $name in fl-cfq | fl-fair) ioprio_is_ordered ;; esac
     drained $disk
 done
 elevator $disk none

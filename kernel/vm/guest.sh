@@ -1,7 +1,7 @@
 # For scripts in the guest: `. ./guest.sh`.
 # shellcheck shell=sh
 
-OURS="fl-noop fl-deadline fl-as fl-cfq"
+OURS="fl-noop fl-deadline fl-as fl-cfq fl-fair"
 ALL="none mq-deadline kyber bfq $OURS"
 
 # What the test's runner set: FULL=1 for the long form.

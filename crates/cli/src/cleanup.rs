@@ -1,4 +1,4 @@
-//! Files that are not finished yet, and are removed when a signal ends the program.
+//! Files that are not finished yet, and folders made for them: they are removed when a signal ends the program.
 
 use std::path::{Path, PathBuf};
 use std::process::exit;
@@ -15,7 +15,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static WATCH: Once = Once::new();
 
-/// A file that is not finished: it is removed when this is dropped or a signal comes, unless it was [`Unfinished::keep`]t.
+/// A file that is not finished, or a folder that was made for such files: it is removed when this is dropped or a signal comes, unless it
+/// was [`Unfinished::keep`]t. A folder that holds anything stays.
 #[derive(Debug)]
 pub struct Unfinished(PathBuf);
 
@@ -37,8 +38,14 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        remove(&self.0);
         forget(&self.0);
+    }
+}
+
+fn remove(path: &Path) {
+    if std::fs::remove_file(path).is_err() {
+        let _ = std::fs::remove_dir(path);
     }
 }
 
@@ -66,8 +73,9 @@ fn watch() {
             if signal != 0 {
                 // Held until the end, so that nobody finishes a file meanwhile.
                 with_all::<()>(|all| {
-                    for path in all.iter() {
-                        let _ = std::fs::remove_file(path);
+                    // The last first: a folder was made before its files.
+                    for path in all.iter().rev() {
+                        remove(path);
                     }
                     exit(128 + signal as i32)
                 });

@@ -43,7 +43,7 @@ fn found(found: &[Finding], style: Style) -> String {
         return String::new();
     }
     let mut grid = Grid::default();
-    grid.row(vec![word(style.bold("the scheduler found out").as_str()), word(""), word("")]);
+    grid.row(vec![word(style.bold("what the scheduler measured").as_str()), word(""), word("")]);
     for Finding { what, sectors, value, unit } in found {
         let size = match sectors {
             0 => String::new(),
@@ -249,7 +249,8 @@ impl Teller<'_> {
         for (place, waits) in rows {
             waits.row(&mut grid, format!("  {}", groups[place].path));
         }
-        grid.render(Style::Plain, 0)
+        let whys: String = groups.iter().filter_map(why_served).collect();
+        format!("{}{whys}", grid.render(Style::Plain, 0))
     }
 
     fn waits_of_group(&self, groups: &[GroupResult], place: usize) -> Waits {
@@ -349,4 +350,28 @@ fn who(name: &str, tasks: usize) -> String {
     } else {
         format!("  {name} ({})", count(tasks as u64, "task", "tasks"))
     }
+}
+
+/// Why a group's own requests went when they went, and what became of its latency goal; `None` unless a group has a reserve or a goal.
+fn why_served(group: &GroupResult) -> Option<String> {
+    let [by_weight, by_reserve, by_goal] = group.turns?;
+    let mut text = String::new();
+    if by_weight + by_reserve + by_goal > 0 {
+        text += &format!(
+            "{}: {by_weight} requests in turns by weight, {by_reserve} by a reserve, {by_goal} by its latency goal\n",
+            group.path
+        );
+    }
+    if let Some(goal) = &group.goal {
+        let missed = goal.missed_above_due + goal.missed_within_due;
+        text += &format!(
+            "{}: {missed} of {} sync requests missed the latency goal of {} ms: {} after the group had had its due, {} within it (the device or a turn took longer)\n",
+            group.path,
+            goal.met + missed,
+            goal.goal_ns as f64 / 1e6,
+            goal.missed_above_due,
+            goal.missed_within_due,
+        );
+    }
+    Some(text)
 }

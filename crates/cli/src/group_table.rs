@@ -1,6 +1,6 @@
 //! The comparison of groups: a paragraph per group, with what it got under each scheduler.
 
-use fairlift_sim::group::{GroupClass, GroupResult};
+use fairlift_sim::group::{GoalFigures, GroupClass, GroupResult};
 
 use crate::grid::{Cell, Grid, word};
 use crate::number::short;
@@ -26,7 +26,10 @@ pub fn groups(
     if count == 0 {
         return String::new();
     }
-    let columns = columns(bandwidth);
+    let mut columns = columns(bandwidth);
+    if runs.iter().flatten().any(|run| run.groups.iter().any(|group| group.goal.is_some())) {
+        columns.extend(goal_columns());
+    }
     let mut grid = Grid::default();
     let head = |text: fn(&Column) -> &'static str| {
         std::iter::once(word("")).chain(columns.iter().map(|c| word(text(c)))).collect()
@@ -83,6 +86,19 @@ fn columns((unit, name): (f64, &'static str)) -> Vec<Column> {
     ]
 }
 
+/// Sync requests that missed their group's latency goal, and those of them that came when the group had had its due.
+fn goal_columns() -> [Column; 2] {
+    let all = |goal: &GoalFigures| (goal.met + goal.missed_above_due + goal.missed_within_due).max(1) as f64;
+    [
+        ("missed", "goal %", Box::new(|g| g.goal.map(|goal| 100.0 * goal.missed()))),
+        (
+            "above",
+            "due %",
+            Box::new(move |g| g.goal.map(|goal| 100.0 * goal.missed_above_due as f64 / all(&goal))),
+        ),
+    ]
+}
+
 fn any(group: &GroupResult) -> bool {
     group.all.latency.count() > 0
 }
@@ -90,9 +106,17 @@ fn any(group: &GroupResult) -> bool {
 /// ` (weight 500)`, and its class if it is not the usual one.
 fn about(group: &GroupResult) -> String {
     let Some(weight) = group.weight else { return " (all of it)".to_owned() };
-    match group.class {
-        GroupClass::Be => format!(" (weight {weight})"),
-        GroupClass::Rt => format!(" (weight {weight}, class rt)"),
-        GroupClass::Idle => format!(" (weight {weight}, class idle)"),
+    let class = match group.class {
+        GroupClass::Be => "",
+        GroupClass::Rt => ", class rt",
+        GroupClass::Idle => ", class idle",
+    };
+    let mut entitled = String::new();
+    if group.reserve > 0 {
+        entitled += &format!(", reserve {} %", group.reserve);
     }
+    if let Some(goal) = &group.goal {
+        entitled += &format!(", latency goal {} ms", short(goal.goal_ns as f64 / 1e6));
+    }
+    format!(" (weight {weight}{class}{entitled})")
 }

@@ -76,7 +76,11 @@ pub fn scenario(work: &WorkArguments, schedulers: &[String], columns: Columns) -
         None => {}
     }
     match (&devices(&work.device)?[..], &host) {
-        ([first, ..], _) => scenario.device = first.clone(),
+        // A scenario's volume is then one of these.
+        ([first, ..], _) => {
+            let under = first.under(scenario.device.volume());
+            scenario.device = under.map_err(|message| Failure::new(message).at("--device"))?;
+        }
         ([], Some(host)) if !is_scenario => scenario.device = host.device.clone(),
         ([], None) if !is_scenario && scenario.rules.blk_mq => return Err(no_device()),
         ([], _) => {}
@@ -485,7 +489,7 @@ fn set_group(scenario: &mut Scenario, setting: &str) -> Result<(), Failure> {
     };
     if scenario.cases.iter().all(|case| case.groups.is_empty()) {
         let remedy = match scenario.cases.iter().any(|case| case.replaying.is_some()) {
-            true => "a trace has them where it tells control groups, or several volumes and no processes",
+            true => "a trace has them if it names cgroups, or if it has several volumes and no processes",
             false => "name some: cgroup= in a fio job, [[group]] or a program's cgroup in a scenario",
         };
         return Err(fail(format!("'group.{setting}': there are no groups")).help(remedy));

@@ -2,7 +2,7 @@
 
 use fairlift_sim::anatomy::Anatomy;
 use fairlift_sim::engine::Outcome;
-use fairlift_sim::group::{GroupClass, GroupFigures, GroupResult};
+use fairlift_sim::group::{GoalFigures, GroupClass, GroupFigures, GroupResult};
 use fairlift_sim::result::{ProgramResult, RunResult};
 use fairlift_sim::scenario::{Case, Scenario};
 use serde::Serialize;
@@ -102,11 +102,36 @@ struct Group {
     path: String,
     weight: Option<u32>,
     class: GroupClass,
+    #[serde(skip_serializing_if = "is_none")]
+    reserve_percent: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency_goal: Option<LatencyGoal>,
     /// Of its parent's device time.
     device_time_share: f64,
     counted_ns: u64,
     all: GroupTotals,
     own: GroupTotals,
+}
+
+/// Sync requests of a group with a latency goal.
+#[derive(Serialize)]
+struct LatencyGoal {
+    goal_ns: u64,
+    met: u64,
+    missed_above_due: u64,
+    missed_within_due: u64,
+}
+
+impl LatencyGoal {
+    fn of(goal: &GoalFigures) -> LatencyGoal {
+        let GoalFigures { goal_ns, met, missed_above_due, missed_within_due } = *goal;
+        LatencyGoal { goal_ns, met, missed_above_due, missed_within_due }
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's
+fn is_none(reserve: &u32) -> bool {
+    *reserve == 0
 }
 
 #[derive(Serialize)]
@@ -133,6 +158,8 @@ impl Group {
             path: group.path.clone(),
             weight: group.weight,
             class: group.class,
+            reserve_percent: group.reserve,
+            latency_goal: group.goal.as_ref().map(LatencyGoal::of),
             device_time_share: group.share,
             counted_ns: group.counted_ns,
             all: GroupTotals::of(&group.all),

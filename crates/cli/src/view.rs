@@ -16,7 +16,23 @@ use crate::plan::Compared;
 /// Where they go; made sure of before anything is computed.
 pub struct View {
     page: Option<Output>,
-    plots: Option<PathBuf>,
+    plots: Option<Plots>,
+}
+
+/// The folder of the figures. One that was made for them goes again if none is written.
+struct Plots {
+    folder: PathBuf,
+    made: Option<Unfinished>,
+}
+
+impl Plots {
+    fn open(folder: &Path) -> Result<Plots, Failure> {
+        let made = (!folder.exists()).then(|| Unfinished::new(folder));
+        std::fs::create_dir_all(folder).map_err(|e| {
+            Failure::new(format!("cannot write into '{}': {}", folder.display(), reason(&e))).at("--plots")
+        })?;
+        Ok(Plots { folder: folder.to_owned(), made })
+    }
 }
 
 impl View {
@@ -24,13 +40,8 @@ impl View {
     pub fn open(arguments: &ViewArguments) -> Result<View, Failure> {
         let page =
             arguments.report.as_deref().map(|path| Output::open_for("--report", Some(path))).transpose()?;
-        if let Some(folder) = &arguments.plots {
-            std::fs::create_dir_all(folder).map_err(|e| {
-                Failure::new(format!("cannot write into '{}': {}", folder.display(), reason(&e)))
-                    .at("--plots")
-            })?;
-        }
-        Ok(View { page, plots: arguments.plots.clone() })
+        let plots = arguments.plots.as_deref().map(Plots::open).transpose()?;
+        Ok(View { page, plots })
     }
 
     /// Have recorded what the page and the figures tell.
@@ -57,16 +68,19 @@ impl View {
     }
 
     fn write_files(self, report: &Report<'_>) -> Result<(), Failure> {
-        if let Some(folder) = &self.plots {
+        if let Some(Plots { folder, made }) = self.plots {
             // All of them or none: a figure of an earlier run is replaced only when this one is whole.
             let mut written = Vec::new();
             for figure in figures(report) {
-                written.extend(write_figure(&figure, folder)?);
+                written.extend(write_figure(&figure, &folder)?);
             }
             for (unfinished, temporary, path) in written {
                 let failed = |e: std::io::Error| cannot_write(&path, &reason(&e));
                 std::fs::rename(&temporary, &path).map_err(failed)?;
                 unfinished.keep();
+            }
+            if let Some(made) = made {
+                made.keep();
             }
         }
         if let Some(output) = self.page {

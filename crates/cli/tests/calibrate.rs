@@ -9,13 +9,19 @@ use serde_json::Value;
 
 /// What fio would report of the series on a modelled device: the lab writes fio's own schema.
 fn measured(folder: &Folder, device: &str, size: &str, seconds: u32, write: bool) {
+    measured_on(folder, device, size, seconds, write, "none");
+}
+
+/// The same on a host with these settings.
+fn measured_on(folder: &Folder, device: &str, size: &str, seconds: u32, write: bool, host: &str) {
     let series = folder
         .run(&format!("calibrate --device made --write --size {size} --seconds {seconds} --print-series"))
         .ok();
     let reading = series.split("\n[write-sequential]").next().unwrap();
     let series = if write { &series } else { reading };
     std::fs::write(folder.path().join("series.fio"), series).unwrap();
-    let run = format!("run series.fio --device {device} --scheduler none --kernel 6.12 --output-format json");
+    let run =
+        format!("run series.fio --device {device} --scheduler {host} --kernel 6.12 --output-format json");
     std::fs::write(folder.path().join("report.json"), folder.run(&run).ok()).unwrap();
 }
 
@@ -50,6 +56,20 @@ fn a_known_flash_drive_is_found_again() {
     assert_eq!(of(&file, "die", "page_kib"), 32.0);
     assert!(report["fitted_rms"].as_f64().unwrap() < 0.05, "{report}");
     assert!(report["predicted_rms"].as_f64().unwrap() < 0.2, "{report}");
+}
+
+/// The host takes 20 us for a command: 50,000 a second, a ninth of what the drive does. From depth 8 on it holds the rate, so that the
+/// series does not tell 8 dies from 16; what it tells is met.
+#[test]
+fn a_flash_drive_behind_a_slow_host_is_predicted() {
+    let folder = Folder::new();
+    measured_on(&folder, "flash-kd", "4G", 1, false, "none:cpu_per_io_ns=20000");
+    let (report, file) = fitted(&folder);
+    assert!((4.0..=32.0).contains(&of(&file, "die", "count")), "{file:?}");
+    let sum_us = of(&file, "die", "read_us") + of(&file, "firmware", "read_us");
+    assert!(near(sum_us, 57.5, 0.1), "one read takes as long as on the preset: {file:?}");
+    assert_eq!(report["verdict"]["good"], true, "{report}");
+    assert!(report["fitted_rms"].as_f64().unwrap() < 0.03, "{report}");
 }
 
 #[test]

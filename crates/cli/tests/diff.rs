@@ -129,3 +129,70 @@ fn wrong_input_is_told() {
     assert!(arrivals.run("diff - -").complaint().contains("only one of the two"));
     assert!(arrivals.run("diff a.csv a.csv --within x").complaint().contains("milliseconds"));
 }
+
+const GROUPS: &str = "\
+[global]
+direct=1
+bs=4k
+size=1m
+rw=read
+[a]
+cgroup=a
+[b]
+cgroup=b
+";
+
+#[test]
+fn decisions_are_compared_line_by_line() {
+    let folder = Folder::new().with("job.fio", GROUPS);
+    let run = |scheduler: &str, name: &str| {
+        let options = "--device sata7200-2009 --kernel 2.6.31 --set group./a.weight=500";
+        folder.run(&format!("run job.fio {options} --scheduler {scheduler} --trace {name}.blktrace")).ok();
+    };
+    run("cfq", "a");
+    run("cfq", "again");
+    run("cfq:slice_sync=20", "b");
+    let found = json(&folder, "a again --within 0");
+    let figures = &found["message_figures"];
+    let count = figures["both"].as_u64().unwrap();
+    assert!(count > 10, "{figures}");
+    for same in ["in_order", "within"] {
+        assert_eq!(figures[same], count, "{same}");
+    }
+    assert_eq!(found["first_messages"].as_array().unwrap().len(), 0);
+    let other = json(&folder, "a b --within 0");
+    assert!(other["message_figures"]["within"].as_u64().unwrap() < count, "{other}");
+    assert!(
+        other["message_figures"]["only_b"].as_u64().unwrap() > 0,
+        "shorter turns are more turns: {other}"
+    );
+    let first = other["first_messages"][0]["text"].as_str().unwrap();
+    assert!(first.starts_with("fairlift "), "{first}");
+}
+
+/// The lab's words are those that the kernel module writes.
+#[test]
+fn the_lab_tells_decisions_in_the_module_s_words() {
+    let module =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel/src/decisions.c"))
+            .unwrap();
+    let formats = ["fairlift turn group %u\"", "fairlift idle group %u for %llu us\""];
+    assert!(formats.iter().all(|format| module.contains(format)), "{module}");
+    assert!(module.contains("fairlift held group %u %s %llu + %u, %llu wait\""));
+    let folder =
+        Folder::new().with("job.fio", &*GROUPS.replace("cgroup=a", "cgroup=a\niodepth=4\nioengine=libaio"));
+    let options = "--device sata7200-2009 --kernel 2.6.31 --scheduler cfq --set group./a.max='riops=50'";
+    folder.run(&format!("run job.fio {} --trace t.blktrace", options.replace('\'', ""))).ok();
+    let seen = json_of(&folder, "inspect t --output-format json").to_string();
+    for words in [
+        "fairlift turn group #",
+        "fairlift idle group # for # us",
+        "fairlift held group # read # + #, # wait",
+    ] {
+        assert!(seen.contains(words), "{words}: {seen}");
+    }
+}
+
+fn json_of(folder: &Folder, arguments: &str) -> serde_json::Value {
+    serde_json::from_str(&folder.run(arguments).stdout).unwrap()
+}

@@ -22,7 +22,12 @@ const NOT_RUN: [(&str, &str); 10] = [
 ];
 
 /// What looks like a command and is none.
-const NO_COMMANDS: [(&str, &str); 1] = [("version", "a key of the JSON, docs/cli.md")];
+const NO_COMMANDS: [(&str, &str); 4] = [
+    ("version", "a key of the JSON, docs/cli.md"),
+    ("turn", "a message in a trace, docs/traces.md"),
+    ("idle", "a message in a trace, docs/traces.md"),
+    ("held", "a message in a trace, docs/traces.md"),
+];
 /// Experiments run for seconds to minutes; `fairlift reproduce` runs them, in `make test`.
 const EXPERIMENTS: &str = "experiments/";
 

@@ -66,6 +66,7 @@ fn wrong_input_ends_with_2_and_says_what_is_right() {
         (vec!["serve", "--socket", "/nowhere/x", "--ram", "1G"], "cannot listen"),
         (vec!["serve", "--ram", "1G", "--vhost-user", "/nowhere/x"], "cannot listen"),
         (vec!["serve", "--socket", "/tmp/x", "--ram", "1G", "--queues", "2"], "--vhost-user"),
+        (vec!["serve", "--ram", "1G", "--vhost-user", "/tmp/x", "--guest-memory", "all"], "sealed, any"),
         (vec!["top", "unix:/nowhere"], "cannot look"),
         (vec!["top", "nowhere"], "unix:PATH, tcp:HOST:PORT"),
         (vec!["top", "--kernel", "--cgroups", "/nowhere"], "cannot look"),
@@ -120,5 +121,57 @@ fn kill_9_loses_nothing_that_was_flushed_and_the_next_one_takes_over() {
         assert_eq!(client.write(flag::FUA, at + 4096, &[round as u8; 512]).expect("a reply").error, 0);
         signal(&child, "-KILL");
         child.wait().expect("it ends");
+    }
+}
+
+#[test]
+fn each_thread_gives_up_system_calls_unless_told_otherwise() {
+    let folder = Folder::new();
+    let socket = path(&folder, "s");
+    for (more, mode) in [(vec![], "2"), (vec!["--no-seccomp"], "0")] {
+        let mut words = vec!["--ram", "1M", "--socket", &socket];
+        words.extend(more);
+        let mut child = serve(&words);
+        let mut client = client(&socket);
+        assert_eq!(client.write(0, 0, &[1; 512]).expect("a reply").error, 0);
+        for thread in std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("threads") {
+            let status = thread.expect("a thread").path().join("status");
+            let text = std::fs::read_to_string(status).expect("a thread");
+            assert!(text.contains(&format!("\nSeccomp:\t{mode}\n")), "{words:?}: {text}");
+        }
+        signal(&child, "-TERM");
+        assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    }
+}
+
+/// All back ends and engines behind one confined process: each serves, is traced, and ends in order.
+#[test]
+fn every_back_end_serves_without_the_calls_that_were_given_up() {
+    let folder = Folder::new();
+    let (socket, control, file) =
+        (path(&folder, "s"), format!("unix:{}", path(&folder, "c")), path(&folder, "disk.img"));
+    std::fs::File::create(&file).and_then(|file| file.set_len(1 << 20)).expect("a file");
+    for back in [
+        vec!["--ram", "1M"],
+        vec!["--null", "1M"],
+        vec!["--model", "flash-kd", "--size", "1M"],
+        vec!["--file", &file, "--engine", "threads"],
+        vec!["--file", &file, "--engine", "auto", "--direct"],
+    ] {
+        let mut words = vec!["--socket", &socket, "--control", &control];
+        words.extend(&back);
+        let mut child = serve(&words);
+        let trace = path(&folder, "t.blktrace.0");
+        assert_eq!(run(&["ctl", &control, "trace", "disk", &trace]).status.code(), Some(0), "{back:?}");
+        let mut client = client(&socket);
+        assert_eq!(client.write(flag::FUA, 4096, &[1; 4096]).expect("a reply").error, 0, "{back:?}");
+        assert_eq!(client.write(0, 8192, &[2; 4096]).expect("a reply").error, 0, "{back:?}");
+        assert_eq!(client.flush().expect("a reply").error, 0, "{back:?}");
+        assert_eq!(client.read(4096, 4096).expect("a reply").data.len(), 4096, "{back:?}");
+        assert_eq!(run(&["top", &control, "--once", "--interval", "0.1"]).status.code(), Some(0), "{back:?}");
+        assert_eq!(run(&["ctl", &control, "drain"]).status.code(), Some(0), "{back:?}");
+        assert_eq!(child.wait().expect("it ends").code(), Some(0), "{back:?}");
+        assert!(std::fs::metadata(&trace).expect("a trace").len() > 0, "{back:?}");
+        assert!(!Path::new(&socket).exists(), "{back:?}: its socket is gone");
     }
 }

@@ -5,7 +5,7 @@ mod queue_support;
 
 use std::collections::BTreeSet;
 
-use fairlift_core::group::Totals;
+use fairlift_core::group::{GroupError, Totals};
 use fairlift_core::queue::{Admission, Ordering, Plugging, QueueConfig, RequestQueue, Submitted};
 use fairlift_core::request::{RequestState, Status};
 use fairlift_core::{
@@ -72,11 +72,16 @@ fn bio_kind(barriers: bool) -> impl Strategy<Value = (Op, Flags)> {
 fn params() -> impl Strategy<Value = GroupParams> {
     let class = select(vec![IoClass::BestEffort, IoClass::BestEffort, IoClass::RealTime, IoClass::Idle]);
     let weight = || select(vec![1, 100, 400, 10_000]);
-    (weight(), weight(), class).prop_map(|(weight, leaf_weight, class)| GroupParams {
-        weight,
-        leaf_weight,
-        class,
-    })
+    let (reserve, latency_ns) = (select(vec![0, 0, 10, 40]), select(vec![0, 0, MS, 20 * MS]));
+    (weight(), weight(), class, reserve, latency_ns).prop_map(
+        |(weight, leaf_weight, class, reserve, latency_ns)| GroupParams {
+            weight,
+            leaf_weight,
+            class,
+            reserve,
+            latency_ns,
+        },
+    )
 }
 
 fn step(barriers: bool) -> impl Strategy<Value = Step> {
@@ -346,7 +351,8 @@ impl World {
             }
             Step::Reweigh { group, params } => {
                 if self.meter.on && self.groups[group] != GroupId::ROOT {
-                    self.q.groups_mut().set_params(self.groups[group], params).expect("there");
+                    let changed = self.q.groups_mut().set_params(self.groups[group], params);
+                    assert!(matches!(changed, Ok(()) | Err(GroupError::Reserve { .. })));
                 }
             }
             Step::Set(name, text) => {
@@ -390,12 +396,14 @@ impl World {
     }
 }
 
+fn number(variable: &str) -> Option<u32> {
+    Some(std::env::var(variable).ok()?.parse().unwrap_or_else(|_| panic!("{variable} has to be a number")))
+}
+
+/// `FAIRLIFT_STREAMS` times 400 streams; `FAIRLIFT_SEED` chooses others.
 fn run(seed: u8, shape: impl Strategy<Value = Shape>, barriers: bool) {
-    let more = std::env::var("FAIRLIFT_STREAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(if barriers {
-        1
-    } else {
-        20
-    });
+    let more = number("FAIRLIFT_STREAMS").unwrap_or(20);
+    let seed = number("FAIRLIFT_SEED").map_or(seed, |other| seed.wrapping_add(other as u8));
     let config = RunnerConfig {
         cases: 400 * more,
         failure_persistence: None,
@@ -472,4 +480,29 @@ fn a_barrier_from_before_the_first_group_lets_one_from_after_it_go() {
     let barrier = || sent(0, Op::Write, Flags::BARRIER, None);
     let empty = sent(0, Op::Flush, Flags::NONE, None);
     replayed(0, Ordering::Drain, false, &[barrier(), empty, Step::Create { at: 1, parent: 0 }, barrier()]);
+}
+
+#[test]
+fn who_waits_for_others_io_does_not_lead_it_past_their_barriers() {
+    let (read, empty) = (sent(2, Op::Read, Flags::NONE, None), sent(2, Op::Flush, Flags::NONE, None));
+    replayed(0, Ordering::Drain, true, &[read, Step::Wait { from: 4, whom: 2 }, empty]);
+}
+
+#[test]
+fn a_barrier_from_before_the_first_group_waits_for_what_the_device_gives_back() {
+    let (read, empty) = (sent(0, Op::Read, Flags::NONE, None), sent(0, Op::Flush, Flags::NONE, None));
+    let (given, group) = (Step::Requeue { which: 0 }, Step::Create { at: 1, parent: 0 });
+    for elevator in 0..ELEVATORS.len() {
+        let (read, empty, given, group) = (read.clone(), empty.clone(), given.clone(), group.clone());
+        let steps = [read, empty, Step::Dispatch { most: 1 }, group, given];
+        replayed(elevator, Ordering::Drain, false, &steps);
+    }
+}
+
+#[test]
+fn a_barrier_that_waits_for_nothing_when_groups_begin_goes() {
+    for elevator in 0..ELEVATORS.len() {
+        let barrier = sent(0, Op::Write, Flags::BARRIER, None);
+        replayed(elevator, Ordering::Drain, false, &[barrier, Step::Create { at: 1, parent: 0 }]);
+    }
 }

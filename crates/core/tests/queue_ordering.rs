@@ -249,6 +249,62 @@ fn barriers_follow_each_other() {
     assert_empty(&q);
 }
 
+/// Write 0, a barrier, write 200, a barrier, write 400; then groups begin, with the first write in such a state.
+fn groups_begin(ordering: Ordering, elevator: &str, before: impl Fn(&mut RequestQueue)) -> Vec<Command> {
+    let mut q = queue(QueueConfig { ordering, groups_max: 2, ..unplugged() }, elevator);
+    let task = q.contexts_mut().create(IoPrio::DEFAULT);
+    for bio in
+        [write(task, 0, 8), barrier(task, 100), write(task, 200, 8), barrier(task, 300), write(task, 400, 8)]
+    {
+        queued(q.submit(bio, MS));
+    }
+    before(&mut q);
+    q.groups_mut();
+    queued(q.submit(write(task, 500, 8), MS));
+    let mut now = MS;
+    let mut order = Vec::new();
+    loop {
+        match q.dispatch(now) {
+            Dispatch::Issue(rq) => {
+                order.push(command(&q, rq));
+                now += MS;
+                complete(&mut q, rq, now);
+            }
+            Dispatch::Idle { until } => now = until,
+            _ => break,
+        }
+    }
+    assert_empty(&q);
+    order
+}
+
+#[test]
+fn nothing_passes_a_barrier_that_was_there_before_groups() {
+    for elevator in ["noop", "deadline", "fair", "anticipatory", "cfq", "none", "mq-deadline", "kyber", "bfq"]
+    {
+        let all = [0, 100, 200, 300, 400, 500].map(plain);
+        let order = |before: &dyn Fn(&mut RequestQueue)| groups_begin(Ordering::Drain, elevator, before);
+        assert_eq!(order(&|_| {}), all, "{elevator}: all are queued");
+        let done = |q: &mut RequestQueue| {
+            let rq = issue(q, MS);
+            complete(q, rq, 2 * MS);
+        };
+        assert_eq!(order(&done), all[1..], "{elevator}: the first is done");
+        let given_back = |q: &mut RequestQueue| {
+            let rq = issue(q, MS);
+            assert_eq!(q.dispatch(MS), Dispatch::Busy, "the barrier waits for it");
+            q.requeue(rq, 2 * MS);
+        };
+        assert_eq!(order(&given_back), all, "{elevator}: the device gave the first back");
+        let at_work = |q: &mut RequestQueue| {
+            done(q);
+            let rq = issue(q, 2 * MS);
+            q.requeue(rq, 3 * MS);
+        };
+        assert_eq!(order(&at_work), all[1..], "{elevator}: the device gave the barrier back");
+    }
+}
+
 #[test]
 fn a_barrier_takes_its_own_tasks_plug_along() {
     let config =

@@ -14,7 +14,7 @@ use fairlift_core::group::limit::{Direction, RATE_MAX, Rates};
 use fairlift_core::tunable::Tunable;
 use fairlift_core::{Dispatch, Flags, IoPrio, Op};
 
-use crate::host::{self, Arrival, Host, Setup, Slot};
+use crate::host::{self, Arrival, ELEVATORS, Host, Setup, Slot};
 use crate::limits::{LetIn, Line};
 use crate::replay::Header;
 
@@ -28,13 +28,10 @@ pub const UNKNOWN: u32 = u32::MAX;
 /// In [`CArrival::flags`]: the context's task sent it for itself ([`Arrival::own`]).
 pub const OWN: u16 = 1 << 7;
 
-/// The elevators, by the numbers C uses.
-const ELEVATORS: &[&str] = &["noop", "deadline", "anticipatory", "cfq"];
-
 /// `struct fairlift_setup`.
 #[repr(C)]
 pub struct CSetup {
-    /// 0 noop, 1 deadline, 2 anticipatory, 3 cfq.
+    /// Position among [`ELEVATORS`].
     pub elevator: u32,
     /// Position among the elevator's profiles; beyond them means the default.
     pub profile: u32,
@@ -186,6 +183,17 @@ pub unsafe extern "C" fn fairlift_insert_head(queue: *mut Host, a: *const CArriv
     host.insert_head(&arrival, now).unwrap_or(NO_SLOT)
 }
 
+/// [`Host::issue_around`].
+///
+/// # Safety
+/// The rule; `a` points to a `CArrival`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_issue_around(queue: *mut Host, a: *const CArrival, now: u64) -> Slot {
+    // SAFETY: the rule.
+    let (host, arrival) = unsafe { (host(queue), arrival(a)) };
+    host.issue_around(&arrival, now).unwrap_or(NO_SLOT)
+}
+
 /// [`Host::dispatch`]: a slot, [`IDLE`] with `until` set, or [`NO_SLOT`].
 ///
 /// # Safety
@@ -202,6 +210,16 @@ pub unsafe extern "C" fn fairlift_dispatch(queue: *mut Host, now: u64, until: *m
             IDLE
         }
     }
+}
+
+/// [`Host::flushing`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_flushing(queue: *mut Host, flushing: bool, now: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.flushing(flushing, now);
 }
 
 /// [`Host::fill`].
@@ -361,6 +379,16 @@ pub unsafe extern "C" fn fairlift_group_new(queue: *mut Host, parent: u32, weigh
 pub unsafe extern "C" fn fairlift_group_set(queue: *mut Host, group: u32, weight: u32, c: u8) {
     // SAFETY: the rule.
     unsafe { host(queue) }.group_set(group, weight, class(c));
+}
+
+/// [`Host::group_leaf`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_group_leaf(queue: *mut Host, group: u32, weight: u32) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.group_leaf(group, weight);
 }
 
 /// [`Host::group_remove`].
@@ -692,6 +720,26 @@ pub unsafe extern "C" fn fairlift_record_line(
             None => Ok(()),
         },
     };
+    text.end()
+}
+
+/// Line `index` of what the elevator has found out ([`Host::finding`]), with a newline, into `buffer`; its length, 0 beyond the last.
+///
+/// # Safety
+/// The rule; `buffer` points to `size` bytes, at least one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_finding(
+    queue: *mut Host,
+    index: u32,
+    now: u64,
+    buffer: *mut c_char,
+    size: usize,
+) -> c_int {
+    // SAFETY: the rule.
+    let (host, mut text) = unsafe { (host(queue), Text::new(buffer, size)) };
+    if let Some(finding) = host.finding(index as usize, now) {
+        let _ = host::tell(&finding, &mut text);
+    }
     text.end()
 }
 

@@ -51,6 +51,13 @@ impl FirstCome {
         Some(self.requests.take(new)?.index() as Slot)
     }
 
+    /// One that goes to the device now.
+    pub(crate) fn issue_around(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
+        let slot = self.insert(arrival, true, now)?;
+        self.requests[id(slot)].state = RequestState::Issued;
+        Some(slot)
+    }
+
     /// The oldest that waits: one look at each slot.
     pub(crate) fn dispatch(&mut self) -> Option<Slot> {
         let waits = self.requests.iter().filter(|(_, rq)| rq.state == RequestState::Listed);

@@ -2,8 +2,8 @@
 
 use fairlift_core::collections::{Id, Table, strays};
 use fairlift_core::context::IoClass;
-use fairlift_core::elevator::{self, Config, Growth};
-use fairlift_core::group::{self, DEPTH_MAX, GroupStats, WEIGHT_DEFAULT, WEIGHT_RANGE};
+use fairlift_core::elevator::{self, Config, Finding, Growth};
+use fairlift_core::group::{self, DEPTH_MAX, GroupStats, WEIGHT_RANGE};
 use fairlift_core::queue::ElevatorQueue;
 use fairlift_core::request::{RequestState, request};
 use fairlift_core::tunable::{SetError, Tunable, Unit};
@@ -12,6 +12,9 @@ use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPri
 use crate::first_come::FirstCome;
 use crate::limits::Lines;
 use crate::record::{Answer, Call, Recorder};
+
+/// The elevators of the module, by the numbers C uses (`enum fairlift_elevator`).
+pub const ELEVATORS: &[&str] = &["noop", "deadline", "anticipatory", "cfq", "fair"];
 
 /// What a queue is built from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,10 +92,9 @@ fn group(number: u32) -> GroupId {
     GroupId::from_index(number as usize)
 }
 
-/// Weight and class of a group; a weight out of range becomes the nearest in it.
-fn params(weight: u32, class: IoClass) -> GroupParams {
-    let weight = weight.clamp(WEIGHT_RANGE.0, WEIGHT_RANGE.1);
-    GroupParams { weight, leaf_weight: WEIGHT_DEFAULT, class }
+/// A weight out of range becomes the nearest in it.
+fn in_range(weight: u32) -> u32 {
+    weight.clamp(WEIGHT_RANGE.0, WEIGHT_RANGE.1)
 }
 
 impl Host {
@@ -315,6 +317,21 @@ impl Host {
         rq.map(slot)
     }
 
+    /// A request that goes to the device at once, out of turn, for which its group is billed: data between two flushes for which
+    /// no task waited. `None` when all slots are taken.
+    pub fn issue_around(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
+        let now = self.enter(now);
+        if let Some(first_come) = &mut self.first_come {
+            return first_come.issue_around(arrival, now);
+        }
+        let rq = self.take(arrival);
+        if let Some(rq) = rq {
+            self.queue.issue_around(rq, now);
+        }
+        self.note(Call::IssueAround(*arrival), Answer::number(rq.map(slot)));
+        rq.map(slot)
+    }
+
     /// The next request, or why there is none.
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
         let now = self.enter(now);
@@ -512,7 +529,11 @@ impl Host {
             return None;
         }
         let parent_id = self.queue.groups().known(group(parent));
-        let created = self.queue.groups_mut().create(parent_id, params(weight, class)).ok();
+        let created = self
+            .queue
+            .groups_mut()
+            .create(parent_id, GroupParams { weight: in_range(weight), class, ..GroupParams::default() })
+            .ok();
         if let Some(id) = created {
             self.flushes[id.index()] = 0;
         }
@@ -527,9 +548,28 @@ impl Host {
         if self.has_given_up() {
             return;
         }
-        // Nothing to do for one that is gone.
-        let _ = self.queue.groups_mut().set_params(group(number), params(weight, class));
+        self.change(number, |params| (params.weight, params.class) = (in_range(weight), class));
         self.note(Call::GroupSet { group: number, weight, class }, Answer::None);
+    }
+
+    /// Change the weight of a group's own tasks beside its child groups.
+    pub fn group_leaf(&mut self, number: u32, weight: u32) {
+        self.enter(self.now);
+        if self.has_given_up() {
+            return;
+        }
+        self.change(number, |params| params.leaf_weight = in_range(weight));
+        self.note(Call::GroupLeaf { group: number, weight }, Answer::None);
+    }
+
+    fn change(&mut self, number: u32, how: impl FnOnce(&mut GroupParams)) {
+        let id = group(number);
+        // Nothing to do for one that is gone.
+        if self.queue.groups().known(id) == id {
+            let mut params = *self.queue.groups()[id].params();
+            how(&mut params);
+            let _ = self.queue.groups_mut().set_params(id, params);
+        }
     }
 
     /// A group is gone; what it has queued is still served, and the first of its lines wait in their place for the limits above.
@@ -592,6 +632,30 @@ impl Host {
         groups[groups.known(group(number))].stats()
     }
 
+    /// Flush commands pass the queue by: is one in the device from now on?
+    pub fn flushing(&mut self, flushing: bool, now: u64) {
+        self.enter(now);
+        if !self.has_given_up() {
+            self.queue.set_flushing(flushing);
+            self.note(Call::Flushing(flushing), Answer::None);
+        }
+    }
+
+    /// What the elevator has found out about the device by the time `now`, in the order of its own; `None` beyond the last, and
+    /// once it was given up.
+    pub fn finding(&self, index: usize, now: u64) -> Option<Finding> {
+        let (mut at, mut found) = (0, None);
+        if !self.has_given_up() {
+            self.queue.found(self.now.max(now), &mut |finding| {
+                if at == index {
+                    found = Some(finding);
+                }
+                at += 1;
+            });
+        }
+        found
+    }
+
     /// Tunable `index` of the elevator, or of the groups, which follow.
     fn tunable(&self, index: usize) -> Option<&'static Tunable> {
         tunable(self.tunables, index)
@@ -640,6 +704,17 @@ pub fn show(tunable: &Tunable, value: u64, out: &mut dyn core::fmt::Write) -> co
         },
         unit => writeln!(out, "{}", value / unit.scale()),
     }
+}
+
+/// A finding as debugfs shows it: as `fairlift run --explain` does, with the size in KiB where it holds for one size.
+pub fn tell(finding: &Finding, out: &mut dyn core::fmt::Write) -> core::fmt::Result {
+    let Finding { what, sectors, value, unit } = finding;
+    match sectors {
+        0 => write!(out, "{what}: ")?,
+        1 => write!(out, "{what}, 0.5 KiB: ")?,
+        _ => write!(out, "{what}, {} KiB: ", sectors / 2)?,
+    }
+    writeln!(out, "{} {}", value / unit.scale(), unit.label())
 }
 
 /// The value in `text` as it is stored.

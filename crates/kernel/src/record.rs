@@ -19,6 +19,7 @@ use crate::limits::LetIn;
 pub enum Call {
     Insert(Arrival),
     InsertHead(Arrival),
+    IssueAround(Arrival),
     Dispatch,
     Fill { slot: Slot, sector: u64, sectors: u32 },
     Complete(Slot),
@@ -35,6 +36,7 @@ pub enum Call {
     YieldTo(u32, Option<u32>),
     GroupNew { parent: u32, weight: u32, class: IoClass },
     GroupSet { group: u32, weight: u32, class: IoClass },
+    GroupLeaf { group: u32, weight: u32 },
     GroupRemove(u32),
     GroupLimit { group: u32, direction: Direction, rates: Rates },
     Ask { group: u32, direction: Direction, bytes: u64 },
@@ -42,6 +44,7 @@ pub enum Call {
     Refund { group: u32, direction: Direction, bytes: u64 },
     Charge { group: u32, direction: Direction, bytes: u64, whole: bool },
     Set(u32, u64),
+    Flushing(bool),
 }
 
 /// What a call returned.
@@ -196,6 +199,7 @@ impl fmt::Display for Call {
         match self {
             Call::Insert(arrival) => write!(f, "insert {arrival}"),
             Call::InsertHead(arrival) => write!(f, "insert-head {arrival}"),
+            Call::IssueAround(arrival) => write!(f, "issue-around {arrival}"),
             Call::Dispatch => f.write_str("dispatch"),
             Call::Fill { slot, sector, sectors } => write!(f, "fill {slot} {sector}+{sectors}"),
             Call::Complete(slot) => write!(f, "complete {slot}"),
@@ -219,6 +223,7 @@ impl fmt::Display for Call {
             Call::GroupSet { group, weight, class } => {
                 write!(f, "group-set {group} {weight} {}", class_name(*class))
             }
+            Call::GroupLeaf { group, weight } => write!(f, "group-leaf {group} {weight}"),
             Call::GroupRemove(group) => write!(f, "group-remove {group}"),
             Call::GroupLimit { group, direction, rates: Rates { bytes_per_s, ios_per_s } } => {
                 write!(f, "group-limit {group} {} {bytes_per_s} {ios_per_s}", direction_name(*direction))
@@ -235,6 +240,7 @@ impl fmt::Display for Call {
                 write!(f, "charge {group} {} {bytes} {part}", direction_name(*direction))
             }
             Call::Set(index, value) => write!(f, "set {index} {value}"),
+            Call::Flushing(flushing) => write!(f, "flushing {}", if *flushing { "yes" } else { "no" }),
         }
     }
 }
@@ -340,6 +346,7 @@ pub fn parse_call(text: &str) -> Option<Call> {
     Some(match words.word()? {
         "insert" => Call::Insert(words.arrival()?),
         "insert-head" => Call::InsertHead(words.arrival()?),
+        "issue-around" => Call::IssueAround(words.arrival()?),
         "dispatch" => Call::Dispatch,
         "fill" => {
             let slot = words.number()?;
@@ -376,6 +383,7 @@ pub fn parse_call(text: &str) -> Option<Call> {
         "group-set" => {
             Call::GroupSet { group: words.number()?, weight: words.number()?, class: words.class()? }
         }
+        "group-leaf" => Call::GroupLeaf { group: words.number()?, weight: words.number()? },
         "group-remove" => Call::GroupRemove(words.number()?),
         "group-limit" => {
             let (group, direction) = (words.number()?, words.direction()?);
@@ -387,6 +395,7 @@ pub fn parse_call(text: &str) -> Option<Call> {
             Call::Refund { group: words.number()?, direction: words.direction()?, bytes: words.number()? }
         }
         "let-in" => Call::LetIn,
+        "flushing" => Call::Flushing(words.word()? == "yes"),
         "charge" => Call::Charge {
             group: words.number()?,
             direction: words.direction()?,

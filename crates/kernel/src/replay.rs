@@ -147,6 +147,7 @@ fn answer(host: &mut Host, now: u64, call: Call) -> Answer {
     match call {
         Call::Insert(arrival) => return Answer::number(host.insert(&arrival, now)),
         Call::InsertHead(arrival) => return Answer::number(host.insert_head(&arrival, now)),
+        Call::IssueAround(arrival) => return Answer::number(host.issue_around(&arrival, now)),
         Call::Dispatch => return host.dispatch(now).into(),
         Call::AllowMerge(slot, bio) => return Answer::Flag(host.allow_merge(slot, &bio, now)),
         Call::FindFront(bio) => return Answer::number(host.find_front(&bio, now)),
@@ -157,6 +158,7 @@ fn answer(host: &mut Host, now: u64, call: Call) -> Answer {
             return Answer::number(host.group_new(parent, weight, class));
         }
         Call::GroupSet { group, weight, class } => host.group_set(group, weight, class),
+        Call::GroupLeaf { group, weight } => host.group_leaf(group, weight),
         Call::GroupRemove(group) => host.group_remove(group, now),
         Call::Fill { slot, sector, sectors } => host.fill(slot, sector, sectors, now),
         Call::Complete(slot) => host.complete(slot, now),
@@ -177,6 +179,7 @@ fn answer(host: &mut Host, now: u64, call: Call) -> Answer {
         Call::Charge { group, direction, bytes, whole } => {
             host.charge(group, direction, bytes, whole, now);
         }
+        Call::Flushing(flushing) => host.flushing(flushing, now),
         Call::Set(index, value) => host.set(index as usize, value),
     }
     Answer::None

@@ -15,7 +15,7 @@ const SHIM: &str = r#"
 #include <string.h>
 typedef uint32_t u32;
 typedef uint64_t u64;
-struct fl_entitlement { u32 weight, class; };
+struct fl_entitlement { u32 weight, leaf_weight, class; };
 enum { FL_RBPS, FL_WBPS, FL_RIOPS, FL_WIOPS, FL_LIMITS };
 enum { IOPRIO_CLASS_RT = 1, IOPRIO_CLASS_BE, IOPRIO_CLASS_IDLE };
 enum { FL_WEIGHT_MIN = 1, FL_WEIGHT_MAX = 10000 };

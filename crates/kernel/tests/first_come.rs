@@ -6,7 +6,7 @@ use fairlift_core::collections::Id;
 use fairlift_core::context::IoClass;
 use fairlift_core::group::limit::{Direction, Rates};
 use fairlift_core::{Dispatch, Flags, IoPrio, Op};
-use fairlift_kernel::host::{Arrival, Host, Setup, Slot};
+use fairlift_kernel::host::{Arrival, ELEVATORS, Host, Setup, Slot};
 use fairlift_kernel::limits::LetIn;
 use proptest::prelude::*;
 
@@ -84,7 +84,7 @@ proptest! {
     /// Whatever happened before and happens after, every request goes to the device once and its slot is free again.
     #[test]
     fn nothing_is_lost(
-        elevator in prop::sample::select(vec!["noop", "deadline", "anticipatory", "cfq"]),
+        elevator in prop::sample::select(ELEVATORS),
         before in prop::collection::vec((0u8..11, 0u64..1000), 0..200),
         after in prop::collection::vec((0u8..11, 0u64..1000), 0..200),
     ) {

@@ -2,7 +2,7 @@
 
 use fairlift_core::context::IoClass;
 use fairlift_core::{Dispatch, Flags, IoPrio, Op};
-use fairlift_kernel::host::{Arrival, Host, Setup};
+use fairlift_kernel::host::{Arrival, ELEVATORS, Host, Setup};
 
 const MS: u64 = 1_000_000;
 
@@ -74,7 +74,7 @@ fn shares(host: &mut Host, groups: &[u32]) -> Vec<u32> {
 
 #[test]
 fn weights_share_out_the_disk_under_every_elevator() {
-    for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
+    for elevator in ELEVATORS {
         let mut host = with_room_for_groups(elevator);
         let light = host.group_new(0, 100, IoClass::BestEffort).expect("room");
         let heavy = host.group_new(0, 300, IoClass::BestEffort).expect("room");
@@ -85,7 +85,7 @@ fn weights_share_out_the_disk_under_every_elevator() {
 
 #[test]
 fn a_tree_of_three_levels_is_shared_out_under_every_elevator() {
-    for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
+    for elevator in ELEVATORS {
         let mut host = with_room_for_groups(elevator);
         let mut group = |parent, weight| host.group_new(parent, weight, IoClass::BestEffort).expect("room");
         let (a, b) = (group(0, 100), group(0, 300));
@@ -100,7 +100,7 @@ fn a_tree_of_three_levels_is_shared_out_under_every_elevator() {
 
 #[test]
 fn data_between_two_flushes_waits_for_the_turn_of_its_group() {
-    for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
+    for elevator in ELEVATORS {
         let mut host = with_room_for_groups(elevator);
         let [light, heavy] =
             [1, 1000].map(|weight| host.group_new(0, weight, IoClass::BestEffort).expect("room"));
@@ -131,6 +131,54 @@ fn data_between_two_flushes_goes_before_the_others_of_its_group() {
         host.insert(&write(80), 1).expect("a slot");
         let data = host.insert_head(&write(8000), 2).expect("a slot");
         assert_eq!(host.dispatch(3), Dispatch::Issue(host_id(data)), "{elevator}");
+    }
+}
+
+#[test]
+fn data_that_goes_out_of_turn_is_paid_for() {
+    for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
+        let mut host = with_room_for_groups(elevator);
+        let [one, other] = [(); 2].map(|()| host.group_new(0, 100, IoClass::BestEffort).expect("room"));
+        let tasks = [one, other].map(|group| host.context_new(group, IoPrio::DEFAULT));
+        let (mut now, mut sent, mut served, mut around) = (1, Vec::new(), [0u64, 0], 0);
+        for round in 0..4_000u64 {
+            // Every tenth is the first group's, and nobody asked for it.
+            if round % 10 == 0 {
+                let data = Arrival { op: Op::Write, own: false, ..read(round * 8, 0, one) };
+                let slot = host.issue_around(&data, now).expect("a slot");
+                now += 2 * MS;
+                host.complete(slot, now);
+                around += 1;
+            }
+            for at in [0, 1] {
+                let group = [one, other][at];
+                while sent.iter().filter(|(_, of)| *of == group).count() < 8 {
+                    let next = read((round * 7919 + at as u64) % 100_000 * 8, tasks[at], group);
+                    sent.push((host.insert(&next, now).expect("a slot"), group));
+                }
+            }
+            served[usize::from(serve(&mut host, &mut now, &mut sent) == other)] += 1;
+        }
+        let all = served[0] + around;
+        assert!(all.abs_diff(served[1]) * 20 <= served[1], "{elevator}: {around} + {served:?}");
+    }
+}
+
+#[test]
+fn a_groups_own_tasks_have_their_leaf_weight_beside_its_children() {
+    for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
+        let mut host = with_room_for_groups(elevator);
+        let parent = host.group_new(0, 100, IoClass::BestEffort).expect("room");
+        let child = host.group_new(parent, 100, IoClass::BestEffort).expect("room");
+        host.group_leaf(parent, 300);
+        // Another weight of the group leaves that alone.
+        host.group_set(parent, 200, IoClass::BestEffort);
+        host.group_leaf(0, 200);
+        // The root's own 200 beside 200, and of these three to one.
+        let served = shares(&mut host, &[0, parent, child]);
+        for (served, due) in served.iter().zip([10_000u32, 7_500, 2_500]) {
+            assert!(served.abs_diff(due) * 20 <= due, "{elevator}: {served} of {due}, 5 % off is too much");
+        }
     }
 }
 
@@ -296,7 +344,7 @@ fn the_shim_has_room_for_every_tunable() {
     let tunables = include_str!("../../../kernel/src/tunables.c");
     let line = tunables.lines().find(|line| line.starts_with("#define FL_TUNABLES_MAX")).expect("there");
     let room: usize = line.split_whitespace().last().and_then(|n| n.parse().ok()).expect("a number");
-    for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
+    for elevator in ELEVATORS {
         let mut host = host(elevator);
         assert!((0..).take_while(|i| host.get(*i).is_some()).count() <= room, "{elevator}");
     }
@@ -314,7 +362,7 @@ fn cfq_protects_seeking_groups_when_there_can_be_groups() {
 
 #[test]
 fn who_was_let_go_before_it_was_known_what_he_sends_is_counted_for_what_he_sent() {
-    for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
+    for elevator in ELEVATORS {
         let mut host = with_room_for_groups(elevator);
         let sender = host.group_new(0, 100, IoClass::BestEffort).expect("room");
         let place = Arrival { op: Op::Write, sectors: 1, ..read(0, 0, sender) };
@@ -333,5 +381,21 @@ fn who_was_let_go_before_it_was_known_what_he_sends_is_counted_for_what_he_sent(
         host.fill(slot, 0, 8, 3 * MS);
         host.fill(77, 0, 8, 3 * MS);
         assert_eq!(host.group_stats(sender).total().sectors, 64, "{elevator}");
+    }
+}
+
+#[test]
+fn fair_holds_back_while_the_device_flushes() {
+    for elevator in ELEVATORS {
+        let mut host = host(elevator);
+        let task = host.context_new(0, IoPrio::DEFAULT);
+        let slot = host.insert(&read(80, task, 0), 1).expect("a slot");
+        host.flushing(true, 2);
+        let answer = host.dispatch(3);
+        assert_eq!(answer != Dispatch::Issue(host_id(slot)), *elevator == "fair", "{elevator}: {answer:?}");
+        if *elevator == "fair" {
+            host.flushing(false, 4);
+            assert_eq!(host.dispatch(5), Dispatch::Issue(host_id(slot)));
+        }
     }
 }

@@ -6,12 +6,11 @@ use fairlift_core::collections::Id;
 use fairlift_core::context::IoClass;
 use fairlift_core::group::limit::{Direction, Rates, bytes_of};
 use fairlift_core::{Dispatch, Flags, IoPrio, Op};
-use fairlift_kernel::host::{Arrival, Host, Setup, Slot};
+use fairlift_kernel::host::{Arrival, ELEVATORS, Host, Setup, Slot};
 use fairlift_kernel::limits::LetIn;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
-const ELEVATORS: [&str; 4] = ["noop", "deadline", "anticipatory", "cfq"];
 
 /// A queue with its lines, as `kernel/src/lines.c` keeps them. Every bio is a request of its own; each is done at once.
 struct Module {

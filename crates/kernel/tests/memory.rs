@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use fairlift_kernel::host::{Host, Setup};
+use fairlift_kernel::host::{ELEVATORS, Host, Setup};
 
 struct Counting;
 
@@ -67,11 +67,13 @@ fn default_of(parameter: &str) -> u32 {
 }
 
 /// With one hardware queue (4,096 tags) and the module's defaults, no more than the tables took before they had a reserve
-/// (1,024 contexts, 256 groups).
+/// (1,024 contexts, 256 groups); fair, which was not there then, no more than cfq.
 #[test]
 fn a_disk_costs_no_more_than_before_there_was_a_reserve() {
-    for (elevator, most) in [("noop", 728), ("deadline", 949), ("anticipatory", 1098), ("cfq", 3859)] {
-        let wants_contexts = matches!(elevator, "anticipatory" | "cfq");
+    for (elevator, most) in
+        [("noop", 728), ("deadline", 949), ("anticipatory", 1098), ("cfq", 3859), ("fair", 3859)]
+    {
+        let wants_contexts = matches!(elevator, "anticipatory" | "cfq" | "fair");
         let contexts = if wants_contexts { default_of("contexts_max") } else { 0 };
         let kib = bytes(elevator, 4096, contexts, default_of("groups_max"), 0).div_ceil(1024);
         println!("{elevator}: {kib} KiB (before: {most})");
@@ -81,7 +83,7 @@ fn a_disk_costs_no_more_than_before_there_was_a_reserve() {
 
 #[test]
 fn every_queue_fits_into_its_piece() {
-    for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
+    for elevator in ELEVATORS {
         for (requests, contexts, groups, records) in
             [(1, 0, 0, 0), (16, 4, 1, 0), (1024, 256, 72, 0), (4096, 64, 1000, 5000), (8192, 1024, 4, 0)]
         {
@@ -102,7 +104,7 @@ fn every_queue_fits_into_its_piece() {
 
 #[test]
 fn the_module_reserves_enough() {
-    for elevator in ["noop", "deadline", "anticipatory", "cfq"] {
+    for elevator in ELEVATORS {
         let base = bytes(elevator, 1_000, 100, 10, 0);
         let request = (bytes(elevator, 11_000, 100, 10, 0) - base).div_ceil(10_000);
         let context = (bytes(elevator, 1_000, 1_100, 10, 0) - base).div_ceil(1_000);

@@ -110,6 +110,19 @@ fn a_record_means_the_defaults_of_its_time() {
     }
 }
 
+/// What goes around the queue has a slot, is in the device at once, and is billed to its group of that leaf weight.
+#[test]
+fn a_record_holds_what_goes_around_the_queue() {
+    let record = "fairlift-record-4 elevator=noop profile=- requests=8 contexts=0 groups=2 rotational=1\n\
+                  1 group-new 0 100 be -> 1\n\
+                  1 group-leaf 1 300 -> -\n\
+                  2 insert read sync 80+8 ctx=0 grp=1 be4 -> 0\n\
+                  3 issue-around write sync 800+8 ctx=0 grp=1 be4 -> 1\n\
+                  4 complete 1 -> -\n\
+                  5 dispatch -> 0\n";
+    assert_eq!(replay(record).map(|seen| seen.calls), Ok(6));
+}
+
 /// In version 3 what goes to the head was inserted like any other where there could be groups; before and after, it goes first.
 #[test]
 fn a_record_means_the_head_of_its_time() {

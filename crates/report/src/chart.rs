@@ -181,6 +181,16 @@ impl Chart {
         bitmap.finish().map_err(DrawError)
     }
 
+    /// The conditions under the title, in as many lines as they need.
+    fn conditions(&self) -> Vec<String> {
+        wrapped(&self.head[1], SMALL, WIDTH - 2.0 * MARGIN)
+    }
+
+    /// Where the first panel begins, below title, conditions and the vertical axis' label.
+    fn top(&self) -> f64 {
+        LINE * (2.75 + self.conditions().len() as f64)
+    }
+
     fn size(&self) -> (f64, f64) {
         let bottom = self.arranged().iter().map(|panel| panel.area.bottom()).fold(0.0, f64::max);
         let keys = if self.panels { self.keys_apart() } else { self.keys() };
@@ -196,14 +206,10 @@ impl Chart {
             Colour::Ink,
             &shortened(&self.head[0], TEXT * WIDER, width - BUTTON),
         );
-        canvas.text(
-            (MARGIN, LINE * 1.8),
-            Anchor::Start,
-            FINE,
-            Colour::Soft,
-            &shortened(&self.head[1], SMALL, width),
-        );
-        canvas.text((MARGIN, LINE * 3.0), Anchor::Start, FINE, Colour::Soft, &self.y.label);
+        for (at, line) in self.conditions().iter().enumerate() {
+            canvas.text((MARGIN, LINE * (1.8 + at as f64)), Anchor::Start, FINE, Colour::Soft, line);
+        }
+        canvas.text((MARGIN, self.top() - LINE * 0.75), Anchor::Start, FINE, Colour::Soft, &self.y.label);
         let (x, y) = (self.x_range(), self.y_range());
         let panels = self.arranged();
         for panel in &panels {
@@ -291,7 +297,7 @@ impl Chart {
         let marks = self.y.marks(self.y_range(), if self.panels { 3.0 } else { 6.0 });
         let labels = marks.iter().map(|mark| text_width(&self.y.text(*mark), SMALL)).fold(0.0, f64::max);
         let left = MARGIN + labels + 6.0;
-        let top = LINE * 3.75;
+        let top = self.top();
         let width = WIDTH - left - MARGIN - 6.0;
         if !self.panels {
             let area = Area { left, top, width, height: PLOT_HEIGHT };

@@ -3,7 +3,9 @@
 use fairlift_sim::result::{JobResult, RunResult};
 use fairlift_sim::stats::Latency;
 
-use crate::canvas::{Anchor, Area, Canvas, Colour, DUE, Font, Series, Stroke, Svg, shortened, text_width};
+use crate::canvas::{
+    Anchor, Area, Canvas, Colour, DUE, Font, Series, Stroke, Svg, shortened, text_width, wrapped,
+};
 use crate::chart::{BOLD, BUTTON, FINE, PLAIN, SMALL, TEXT, WIDER, label_lines};
 use crate::curves::title;
 use crate::estimate::Estimate;
@@ -130,9 +132,10 @@ impl JobChart {
         const LABELS: f64 = 160.0;
         let room = (WIDTH - 2.0 * MARGIN - LABELS - GAP * self.parts.len() as f64) / self.parts.len() as f64;
         let height = self.rows.len() as f64 * self.row(LABELS);
-        let mut svg = Svg::new((WIDTH, HEAD + NAMES + height + AXIS + MARGIN / 2.0));
+        let head = self.head_height(WIDTH);
+        let mut svg = Svg::new((WIDTH, head + NAMES + height + AXIS + MARGIN / 2.0));
         self.head(&mut svg, WIDTH);
-        let top = HEAD + NAMES;
+        let top = head + NAMES;
         self.labels(&mut svg, top, LABELS);
         for (at, part) in self.parts.iter().enumerate() {
             let left = MARGIN + LABELS + GAP + at as f64 * (room + GAP);
@@ -147,10 +150,11 @@ impl JobChart {
         const LABELS: f64 = 112.0;
         let height = self.rows.len() as f64 * self.row(LABELS);
         let block = NAMES + height + AXIS + GAP / 2.0;
-        let mut svg = Svg::new((WIDTH, HEAD + self.parts.len() as f64 * block + MARGIN));
+        let head = self.head_height(WIDTH);
+        let mut svg = Svg::new((WIDTH, head + self.parts.len() as f64 * block + MARGIN));
         self.head(&mut svg, WIDTH);
         for (at, part) in self.parts.iter().enumerate() {
-            let top = HEAD + NAMES + at as f64 * block;
+            let top = head + NAMES + at as f64 * block;
             self.labels(&mut svg, top, LABELS);
             let left = MARGIN + LABELS + GAP / 2.0;
             self.part(&mut svg, part, Area { left, top, width: WIDTH - left - MARGIN, height });
@@ -167,13 +171,19 @@ impl JobChart {
             Colour::Ink,
             &shortened(&self.title, TEXT * WIDER, width - BUTTON),
         );
-        canvas.text(
-            (MARGIN, LINE * 1.9),
-            Anchor::Start,
-            FINE,
-            Colour::Soft,
-            &shortened(&self.conditions, SMALL, width),
-        );
+        for (at, line) in self.condition_lines(width).iter().enumerate() {
+            canvas.text((MARGIN, LINE * (1.9 + at as f64)), Anchor::Start, FINE, Colour::Soft, line);
+        }
+    }
+
+    /// The conditions under the title, in as many lines as they need in `width` pixels.
+    fn condition_lines(&self, width: f64) -> Vec<String> {
+        wrapped(&self.conditions, SMALL, width)
+    }
+
+    /// Height of title and conditions in a picture of `width` pixels.
+    fn head_height(&self, width: f64) -> f64 {
+        HEAD + LINE * (self.condition_lines(width - 2.0 * MARGIN).len() as f64 - 1.0)
     }
 
     fn labels(&self, canvas: &mut Svg, top: f64, width: f64) {

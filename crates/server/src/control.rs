@@ -11,7 +11,7 @@ use fairlift_sim::group::limits::Max;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::config::{duration, elevator, size};
+use crate::config::{self, duration, elevator, size};
 use crate::device::{Device, Share};
 use crate::exports::{Export, ExportOptions};
 use crate::log::{Level, log};
@@ -33,6 +33,7 @@ enum Command {
         weight: Option<u32>,
         class: Option<GroupClass>,
         max: Option<String>,
+        burst: Option<String>,
     },
     Elevator {
         device: String,
@@ -52,6 +53,7 @@ enum Command {
         weight: Option<u32>,
         class: Option<GroupClass>,
         max: Option<String>,
+        burst: Option<String>,
         goal: Option<String>,
     },
     Remove {
@@ -102,9 +104,9 @@ fn answer(line: &str, server: &Server) -> Result<Value, String> {
     }
     match command {
         Command::Show => return Ok(show(server)),
-        Command::Set { export, weight, class, max } => {
+        Command::Set { export, weight, class, max, burst } => {
             let export = find(server, &export)?;
-            export.set_share(share(export.share(), weight, class, max.as_deref())?)?;
+            export.set_share(share(export.share(), weight, class, max.as_deref(), burst.as_deref())?)?;
         }
         Command::Elevator { device, elevator: text } => {
             find_device(server, &device)?.set_elevator(&elevator(&text).map_err(|error| error.to_string())?);
@@ -120,6 +122,7 @@ fn answer(line: &str, server: &Server) -> Result<Value, String> {
             weight,
             class,
             max,
+            burst,
             goal,
         } => {
             let device = find_device(server, &device)?;
@@ -132,8 +135,9 @@ fn answer(line: &str, server: &Server) -> Result<Value, String> {
                 bytes: bytes.as_deref().map(size).transpose()?,
                 read_only,
                 per_connection,
-                share: share(Share::default(), weight, class, max.as_deref())?,
+                share: share(Share::default(), weight, class, max.as_deref(), burst.as_deref())?,
                 vhost: None,
+                ublk: None,
                 goal_ns: goal.as_deref().map(duration).transpose()?,
             };
             server.exports.add(Export::new(&device, options)?)?;
@@ -157,11 +161,13 @@ fn share(
     weight: Option<u32>,
     class: Option<GroupClass>,
     max: Option<&str>,
+    burst: Option<&str>,
 ) -> Result<Share, String> {
     Ok(Share {
         weight: weight.unwrap_or(share.weight),
         class: class.unwrap_or(share.class),
         max: max.map_or(Ok(share.max), Max::parse)?,
+        burst_ns: burst.map_or(Ok(share.burst_ns), config::burst)?,
     })
 }
 
@@ -227,6 +233,7 @@ fn show_export(export: &Export) -> Value {
             "rbps": share.max.read_bps, "wbps": share.max.write_bps,
             "riops": share.max.read_iops, "wiops": share.max.write_iops,
         },
+        "burst_ns": share.burst_ns,
         "connections": export.connections.load(Relaxed),
         "requests": export.requests[0].load(Relaxed),
         "failed": export.requests[1].load(Relaxed),

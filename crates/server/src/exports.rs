@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fairlift_core::{GroupId, IoPrio};
 
 use crate::device::{Device, Mailbox, Port, PortOptions, Share};
+use crate::front::vhost::Trust;
 use crate::histogram::Histogram;
+use crate::io::{Action, Fault};
 
 /// An export as the user wants it.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +33,34 @@ pub struct ExportOptions {
     pub goal_ns: Option<u64>,
     /// Where a virtual machine may connect to it as to its disk (vhost-user-blk).
     pub vhost: Option<VhostOptions>,
+    /// Which disk of this machine's kernel it is (ublk).
+    pub ublk: Option<UblkOptions>,
+}
+
+/// A disk of this machine's kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UblkOptions {
+    /// The N of `/dev/ublkbN`; `None`: one that is free.
+    pub number: Option<u32>,
+    /// Queues of the disk, and threads for them.
+    pub queues: u16,
+}
+
+impl UblkOptions {
+    /// The disk's number: `any`, or digits.
+    ///
+    /// # Errors
+    /// With what is allowed.
+    pub fn parse_number(text: &str) -> Result<Option<u32>, String> {
+        // The driver has a minor number for each (drivers/block/ublk_drv.c: UBLK_MINORS).
+        let number = text.parse().ok().filter(|number| *number < 1 << 20);
+        match text {
+            "any" => Ok(None),
+            _ => number
+                .map(Some)
+                .ok_or_else(|| format!("'{text}' is no number of a ublk disk (allowed: any, 0 to 1048575)")),
+        }
+    }
 }
 
 /// A virtual machine's way to an export.
@@ -40,6 +70,8 @@ pub struct VhostOptions {
     pub path: PathBuf,
     /// Queues of the disk, and threads for them.
     pub queues: u16,
+    /// Which memory the machine may bring.
+    pub memory: Trust,
 }
 
 /// A part of a device under a name, and a tenant of it.
@@ -124,6 +156,23 @@ impl Export {
     /// May it be written?
     pub fn is_read_only(&self) -> bool {
         self.options.read_only || self.device.back().is_read_only()
+    }
+
+    /// May a client do that? Of the front ends whose protocols have blocks; NBD has errors of its own.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn check(&self, action: Action, offset: u64, bytes: u32) -> Result<(), Fault> {
+        let writes = !matches!(action, Action::Read | Action::Flush);
+        let inside = offset.checked_add(bytes.into()).is_some_and(|end| end <= self.bytes());
+        let block = u64::from(self.device.back().block_bytes());
+        if !inside || !(offset | u64::from(bytes)).is_multiple_of(block) {
+            Err(Fault::Invalid)
+        } else if writes && self.is_read_only() {
+            Err(Fault::ReadOnly)
+        } else {
+            Ok(())
+        }
     }
 
     /// A way in for one of its clients.

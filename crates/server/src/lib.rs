@@ -44,5 +44,7 @@ pub mod io;
 pub mod log;
 pub mod metrics;
 pub mod net;
+pub mod seccomp;
 pub mod server;
 pub mod tls;
+mod uring;

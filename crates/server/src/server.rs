@@ -1,7 +1,7 @@
 //! The server: devices, exports, who listens, and how it ends.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -9,10 +9,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::config::{Config, ConfigError, DeviceConfig, ExportConfig};
 use crate::device::{Device, DeviceOptions};
-use crate::exports::{Export, Exports, VhostOptions};
+use crate::exports::{Export, Exports};
 use crate::front::FrontEnd;
 use crate::front::nbd::Nbd;
-use crate::front::vhost;
+use crate::front::{ublk, vhost};
 use crate::log::{Level, log};
 use crate::net::{Address, Listener, Stream};
 use crate::tls::Tls;
@@ -45,6 +45,8 @@ pub struct Server {
     front: Box<dyn FrontEnd>,
     listeners: Vec<(Purpose, Listener)>,
     sockets: Vec<Arc<vhost::Socket>>,
+    /// Until the server runs.
+    disks: Mutex<Vec<ublk::Disk>>,
     /// No new clients; those that are there end when they are answered.
     drain: AtomicBool,
     connections: AtomicUsize,
@@ -100,10 +102,24 @@ impl Server {
         }
         let mut sockets = Vec::new();
         for export in exports.all() {
-            let Some(VhostOptions { path, queues }) = &export.options.vhost else { continue };
-            for listener in listen(&Address::Unix(path.clone()))? {
-                sockets.push(Arc::new(vhost::Socket::new(listener, export.clone(), *queues, config.bounds)));
+            let Some(options) = &export.options.vhost else { continue };
+            for listener in listen(&Address::Unix(options.path.clone()))? {
+                let socket = vhost::Socket::new(listener, export.clone(), options.clone(), config.bounds);
+                sockets.push(Arc::new(socket));
             }
+        }
+        let mut disks = Vec::new();
+        // Those with a number first: `any` is to take none of theirs.
+        let (any, numbered): (Vec<_>, Vec<_>) = exports
+            .all()
+            .into_iter()
+            .partition(|export| export.options.ublk.is_some_and(|options| options.number.is_none()));
+        for export in numbered.into_iter().chain(any) {
+            let Some(options) = export.options.ublk else { continue };
+            disks.push(ublk::Disk::start(&export, options, config.bounds).map_err(|message| {
+                let found = config.exports.iter().find(|found| found.options.name == export.options.name);
+                ConfigError { place: found.map_or_else(String::new, |found| found.place.clone()), message }
+            })?);
         }
         Ok(Arc::new(Server {
             exports: Arc::new(exports),
@@ -111,6 +127,7 @@ impl Server {
             front: Box::new(Nbd { bounds: config.bounds, tls }),
             listeners,
             sockets,
+            disks: Mutex::new(disks),
             drain: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
         }))
@@ -148,7 +165,15 @@ impl Server {
             let (what, address) = (format!("{purpose:?}").to_lowercase(), listener.address());
             log(Level::Info, "listening", &[("for", &what), ("address", &address)]);
         }
-        self.sockets.iter().for_each(|socket| self.watch(socket));
+        for socket in &self.sockets {
+            let (socket, address) = (socket.clone(), socket.address());
+            self.watch("machine", &address, move |drain| socket.run(drain));
+        }
+        let disks = std::mem::take(&mut *self.disks.lock().unwrap_or_else(PoisonError::into_inner));
+        for disk in disks {
+            let address = disk.address();
+            self.watch("ublk", &address, move |drain| disk.run(drain));
+        }
         tell_starter("READY=1");
         let mut looked = Instant::now();
         while !stop.load(Relaxed) && !self.drain.load(Relaxed) {
@@ -209,14 +234,14 @@ impl Server {
         }
     }
 
-    /// A thread that waits for virtual machines; it counts as a connection while it lives.
-    fn watch(self: &Arc<Server>, socket: &Arc<vhost::Socket>) {
-        log(Level::Info, "listening", &[("for", "machine"), ("address", &socket.address())]);
+    /// A thread that waits for virtual machines or keeps a disk; it counts as a connection while it lives.
+    fn watch(self: &Arc<Server>, what: &str, address: &str, run: impl FnOnce(&AtomicBool) + Send + 'static) {
+        log(Level::Info, "listening", &[("for", what), ("address", address)]);
         self.connections.fetch_add(1, Relaxed);
-        let (server, socket) = (self.clone(), socket.clone());
+        let server = self.clone();
         let started = thread::Builder::new().name("machines".to_owned()).spawn(move || {
             let _open = Open(&server.connections);
-            socket.run(&server.drain);
+            run(&server.drain);
         });
         if let Err(error) = started {
             self.connections.fetch_sub(1, Relaxed);

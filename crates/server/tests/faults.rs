@@ -14,7 +14,7 @@ use fairlift_server::back::{BackEnd, Finisher, Job, Limits};
 use fairlift_server::client::Client;
 use fairlift_server::config::ELEVATOR;
 use fairlift_server::device::Device;
-use fairlift_server::exports::Exports;
+use fairlift_server::exports::{Export, ExportOptions, Exports};
 use fairlift_server::front::nbd::wire::{command, flag};
 use fairlift_server::front::nbd::{Bounds, Security, greet, negotiate};
 use fairlift_server::io::{Action, Fault};
@@ -164,6 +164,33 @@ fn what_a_dead_client_left_is_served_and_its_place_is_free_again() {
         lab.device.unfinished() == 0
     });
     assert_eq!(lab.client().write(0, 0, &[1; 512]).expect("a reply").error, 0);
+}
+
+/// Their contexts were gone while these waited, so that they counted as the root's, and nobody woke the last of them.
+#[test]
+fn what_dead_clients_left_waiting_for_a_slot_is_served() {
+    let mut lab = Lab::new(|_| None, |job| job.action == Action::Read);
+    // All of one group.
+    let whole = lab.exports.remove("it").expect("it is there");
+    let options = ExportOptions { per_connection: false, ..whole.options.clone() };
+    lab.exports.add(Export::new(&lab.device, options).expect("an export")).expect("a new one");
+    lab.bounds = Bounds { requests: 1000, ..Bounds::default() };
+    let mut clients: Vec<Client> = (0..4).map(|_| lab.client()).collect();
+    for (at, client) in (0u64..).zip(&mut clients) {
+        for number in 0..200 {
+            let request = client.request(command::READ, 0, (at * 200 + number) * 8192, 4096);
+            client.send(&request, &[]).expect("sent");
+        }
+    }
+    eventually("all have come", || lab.device.unfinished() == 800);
+    assert!(lab.device.depths().1 > 400, "most wait for a slot");
+    drop(clients);
+    let export = lab.exports.find("it").expect("it is there");
+    eventually("the clients are gone", || export.connections.load(Ordering::Relaxed) == 0);
+    eventually("all is answered", || {
+        lab.give_back();
+        lab.device.unfinished() == 0
+    });
 }
 
 #[test]

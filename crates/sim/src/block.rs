@@ -8,6 +8,7 @@ mod stats;
 mod submit;
 mod throttle;
 mod trace;
+mod volume;
 mod waiters;
 
 use std::collections::VecDeque;
@@ -22,7 +23,8 @@ use crate::anatomy::Recorder;
 use crate::device::{Completion, Device};
 use crate::engine::{OpId, TaskId};
 use crate::group::limits::PrioClass;
-use crate::group::{Cgroup, GroupTree, Meter};
+use crate::group::{Cgroup, GroupResult, GroupTree, Meter};
+use crate::kernel::PAGE_SECTORS;
 use crate::kernel::controller::seat::Seat;
 use crate::kernel::rq_qos::RqQos;
 use crate::scheduler::host::HostSettings;
@@ -31,7 +33,11 @@ use operations::Operation;
 pub use operations::{Done, Owner};
 pub use stats::BlockStats;
 pub(crate) use submit::{Attempt, Passes, Submitter, Taken};
-pub use trace::{TraceEvent, TraceKind};
+use trace::Told;
+pub use trace::{Decision, TraceEvent, TraceKind};
+use volume::Disks;
+pub(crate) use volume::OnDisk;
+pub use volume::Volume;
 pub(crate) use waiters::Place;
 use waiters::Waiters;
 
@@ -78,7 +84,11 @@ pub struct BlockLayer {
     cost: Cost,
     locked_until_ns: u64,
     trace: Option<Vec<TraceEvent>>,
+    /// What the last decisions were, if they are written down.
+    told: Option<Told>,
     recorder: Option<Box<Recorder>>,
+    /// The disks of a volume; this layer's own queue and device then stand idle.
+    disks: Option<Box<Disks>>,
     /// Since when the busy time is not charged to any group yet.
     charged_until: u64,
     last_change: u64,
@@ -117,7 +127,9 @@ impl BlockLayer {
             cost: Cost::default(),
             locked_until_ns: 0,
             trace: None,
+            told: None,
             recorder: None,
+            disks: None,
             charged_until: 0,
             last_change: 0,
         }
@@ -130,6 +142,29 @@ impl BlockLayer {
             self.groups = tree.create(self.queue.groups_mut());
         }
         self.meter = Some(Box::new(Meter::new(tree.slots(), self.queue.config().requests_max())));
+        self.disks_mut().iter_mut().for_each(|layer| layer.use_groups(tree, settings));
+    }
+
+    /// Why the groups got their turns, and what became of their latency goals, on all disks together.
+    pub(crate) fn add_goals(&self, tree: &GroupTree, results: &mut [GroupResult]) {
+        for disk in self.disks() {
+            disk.add_goals(tree, results);
+        }
+        if !tree.iter().any(|spec| spec.reserve > 0 || spec.latency.0 > 0) {
+            return;
+        }
+        for (cgroup, group) in tree.numbers().zip(&self.groups) {
+            let stats = self.queue.groups()[*group].stats();
+            let turns = results[cgroup.index()].turns.get_or_insert_default();
+            turns.iter_mut().zip(stats.turns).for_each(|(sum, more)| *sum += more);
+            let Some(spec) = tree.spec(cgroup).filter(|spec| spec.latency.0 > 0) else { continue };
+            let counted = stats.goal;
+            let goal = results[cgroup.index()].goal.get_or_insert_default();
+            goal.goal_ns = spec.latency.0;
+            goal.met += counted.met;
+            goal.missed_above_due += counted.missed_above_due;
+            goal.missed_within_due += counted.missed_within_due;
+        }
     }
 
     /// Limit the queue's groups by their `max`, all of which it knows.
@@ -143,6 +178,7 @@ impl BlockLayer {
                 }
             }
         }
+        self.disks_mut().iter_mut().for_each(|layer| layer.limit_groups(tree));
     }
 
     /// `direct`: requests go straight to the device; `cost`: what the scheduler takes of the processor.
@@ -150,6 +186,7 @@ impl BlockLayer {
         (self.direct, self.cost) = (direct, cost);
         let tags = matches!(self.queue.config().admission, Admission::Tags { .. });
         self.parks = tags && !direct && !self.device.limits().budget;
+        self.disks_mut().iter_mut().for_each(|layer| layer.set_scheduler(direct, cost));
     }
 
     /// A task comes to the scheduler with a bio, and takes its lock as soon as it is free: when the scheduler is done with it.
@@ -168,6 +205,14 @@ impl BlockLayer {
         self.meter.as_deref_mut()
     }
 
+    /// What the groups got so far does not count.
+    pub(crate) fn restart_meters(&mut self, now: u64) {
+        if let Some(meter) = &mut self.meter {
+            meter.restart(now);
+        }
+        self.disks_mut().iter_mut().for_each(|layer| layer.restart_meters(now));
+    }
+
     /// The queue's group for the run's group.
     fn group_of(&self, cgroup: Cgroup) -> GroupId {
         self.groups.get(cgroup.index()).copied().unwrap_or(GroupId::ROOT)
@@ -178,6 +223,12 @@ impl BlockLayer {
         &*self.device
     }
 
+    /// The largest bio that fits into a request, sectors.
+    pub(crate) fn bio_sectors_max(&self) -> u64 {
+        let limits = &self.queue.config().limits;
+        u64::from(limits.max_sectors).min(u64::from(limits.max_segments) * PAGE_SECTORS)
+    }
+
     /// The request queue.
     pub fn queue(&mut self) -> &mut RequestQueue {
         &mut self.queue
@@ -185,6 +236,9 @@ impl BlockLayer {
 
     /// What the elevator has found out about the device by now.
     pub fn found(&self, now: u64) -> Vec<Finding> {
+        if let [first, ..] = self.disks() {
+            return first.found(now);
+        }
         let mut found = Vec::new();
         self.queue.found(now, &mut |finding| found.push(finding));
         found
@@ -198,6 +252,7 @@ impl BlockLayer {
     /// `from` waits for I/O of `to`.
     pub(crate) fn yield_to(&mut self, from: ContextId, to: Option<ContextId>, now: u64) {
         self.queue.yield_to(from, to, now);
+        self.disks_mut().iter_mut().for_each(|layer| layer.yield_to(from, to, now));
         self.dirty = true;
     }
 
@@ -205,11 +260,13 @@ impl BlockLayer {
         let group = self.group_of(cgroup);
         let context = self.queue.contexts_mut().create_in(group, ioprio);
         self.task_of[context.index()] = (!self.queue.contexts().is_shared(context)).then_some(task);
+        self.create_context_below(context, ioprio, task, cgroup);
         context
     }
 
     pub(crate) fn exit_context(&mut self, context: ContextId, now: u64) {
         self.queue.context_exit(context, now);
+        self.disks_mut().iter_mut().for_each(|layer| layer.exit_context(context, now));
         self.dirty = true;
     }
 
@@ -220,7 +277,9 @@ impl BlockLayer {
         let above = self.seat.as_ref().map_or(0, Seat::unfinished)
             + self.qos.as_ref().map_or(0, |qos| qos.unfinished());
         let pending = self.queue.pending() + self.queue.held();
-        [waiting + above, pending, self.ops.len() - self.free_ops.len()]
+        let own = [waiting + above, pending, self.ops.len() - self.free_ops.len()];
+        let add = |sum: [usize; 3], more: [usize; 3]| std::array::from_fn(|at| sum[at] + more[at]);
+        self.disks().iter().map(BlockLayer::unfinished).fold(own, add)
     }
 
     /// Does `task` still wait for a request slot?
@@ -229,20 +288,24 @@ impl BlockLayer {
             || self.crowded.contains(&task)
             || self.seat.as_ref().is_some_and(|seat| seat.is_waiting(task))
             || self.qos.as_ref().is_some_and(|qos| qos.is_asleep(task))
+            || self.disks().iter().any(|layer| layer.is_waiting(task))
     }
 
     /// The caller is about to wait for I/O.
     pub(crate) fn unplug(&mut self) {
         self.queue.unplug();
+        self.disks_mut().iter_mut().for_each(BlockLayer::unplug);
         self.dirty = true;
     }
 
     pub(crate) fn open_plug(&mut self, context: ContextId) {
         self.queue.open_plug(context);
+        self.disks_mut().iter_mut().for_each(|layer| layer.open_plug(context));
     }
 
     pub(crate) fn close_plug(&mut self, context: ContextId, now: u64) {
         self.queue.close_plug(context, now);
+        self.disks_mut().iter_mut().for_each(|layer| layer.close_plug(context, now));
         if let Some(recorder) = &mut self.recorder {
             recorder.look_at_plugs(self.queue.requests(), now);
         }
@@ -251,16 +314,20 @@ impl BlockLayer {
     }
 
     /// Let those try again who wait for the slots freed since the last call.
+    #[inline]
     fn wake_waiters(&mut self) {
-        if self.waiting.has_tags() && !self.queue.parts_slots() {
-            // A tag suits either class: both are told of each.
-            let [freed, _] = self.queue.take_wakeups();
-            if freed > 0 && self.waiting.len() > 0 {
-                let depth = self.queue.tags_min();
-                self.waiting.tags_freed(freed, depth, &mut self.woken);
-            }
-            return;
+        if !self.waiting.has_tags() || self.queue.parts_slots() {
+            return self.wake_by_class();
         }
+        // A tag suits either class: both are told of each.
+        let [freed, _] = self.queue.take_wakeups();
+        if freed > 0 && self.waiting.len() > 0 {
+            let depth = self.queue.tags_min();
+            self.waiting.tags_freed(freed, depth, &mut self.woken);
+        }
+    }
+
+    fn wake_by_class(&mut self) {
         while let Some((group, sync)) = self.queue.next_wakeup() {
             self.woken.extend(self.waiting.take(group, sync));
         }

@@ -46,6 +46,10 @@ pub struct Machine {
     pub(crate) kernel: Kernel,
     /// What the groups got while it counted, if that is over.
     groups_at_close: Option<Vec<GroupResult>>,
+    /// The run ends at this time.
+    limit_ns: u64,
+    /// Steps of the clock since the caller of the run heard of it last.
+    steps: u32,
 }
 
 #[derive(Debug)]
@@ -202,9 +206,7 @@ impl Machine {
     pub(crate) fn restart_group_figures(&mut self) {
         let now = self.now;
         self.kernel.cache.restart_group_figures();
-        if let Some(meter) = self.block.meter() {
-            meter.restart(now);
-        }
+        self.block.restart_meters(now);
     }
 
     /// What the groups get from now on does not count.
@@ -218,6 +220,9 @@ impl Machine {
             return results.clone();
         }
         let now = self.now;
+        if !self.block.disks().is_empty() {
+            return self.group_results_of_volume(tree);
+        }
         let Some(meter) = self.block.meter() else { return Vec::new() };
         let cache = &self.kernel.cache;
         let own = |group| {
@@ -229,6 +234,22 @@ impl Machine {
         for (result, over_time) in results.iter_mut().zip(meter.over_time(now)) {
             result.over_time = Some(over_time);
         }
+        self.block.add_goals(tree, &mut results);
+        results
+    }
+
+    /// The same of a volume: what the groups got of its disks together.
+    fn group_results_of_volume(&mut self, tree: &GroupTree) -> Vec<GroupResult> {
+        let now = self.now;
+        let Some(since_ns) = self.block.meter().map(|meter| meter.since_ns()) else { return Vec::new() };
+        let (cache, block) = (&self.kernel.cache, &self.block);
+        let own = |group| {
+            let mut figures = block.figures_below(group, cache.unwritten_since(group), now);
+            (figures.dirtied_bytes, figures.written_bytes) = cache.bytes_of(group);
+            figures
+        };
+        let mut results = results(tree, own, now - since_ns);
+        self.block.add_goals(tree, &mut results);
         results
     }
 
@@ -243,8 +264,10 @@ impl Machine {
     /// Take the task's oldest finished operation, or the one called `op`.
     pub(crate) fn take_completion(&mut self, task: TaskId, op: Option<OpId>) -> Option<OpDone> {
         let completions = &mut self.tasks[task.0].completions;
-        let at = op.map_or(Some(0), |op| completions.iter().position(|d| d.op == op))?;
-        let done = completions.remove(at)?;
+        let done = match op {
+            None => completions.pop_front(),
+            Some(op) => completions.remove(completions.iter().position(|d| d.op == op)?),
+        }?;
         self.block.forget_op(done.op);
         Some(done)
     }
@@ -277,6 +300,8 @@ impl Machine {
                         self.wake(task);
                     }
                 }
+                // The volume itself has taken it.
+                crate::block::Owner::Volume(_) => {}
                 crate::block::Owner::Pages(io) => {
                     self.block.forget_op(done.op);
                     for task in self.kernel.pages_done(io) {
@@ -291,6 +316,42 @@ impl Machine {
         while let Some(task) = self.block.pop_woken() {
             self.wake(task);
         }
+    }
+
+    /// The time shall be `at` when `task`, which is running, goes on. `true`: it is. `false`: the task is woken then.
+    ///
+    /// Where nothing happens and no other task runs before, the result is the same as if the task had been suspended meanwhile.
+    fn pass_time(&mut self, at: u64, task: TaskId) -> bool {
+        if !self.may_pass_time(at) {
+            self.wake_at(at, task);
+            return false;
+        }
+        self.advance_to(at);
+        let alone = self.ready.is_empty();
+        self.wake(task);
+        self.settle();
+        if alone {
+            // It goes on at once, before those whom the block layer woke.
+            let first = self.ready.pop_front();
+            debug_assert_eq!(first, Some(task));
+            self.tasks[task.0].in_ready = false;
+        }
+        alone
+    }
+
+    /// Is the running task the only one that does anything until after `at`?
+    fn may_pass_time(&mut self, at: u64) -> bool {
+        let timer_is_first = self.timers.peek().is_some_and(|Reverse((due, ..))| *due <= at);
+        if timer_is_first || at > self.limit_ns || self.steps >= STEPS_UNHEARD || self.programs_left == 0 {
+            return false;
+        }
+        // What the task did up to now comes before what happens meanwhile. (The record tells of each time a task waits.)
+        if self.block.recorder().is_some() || !self.born.is_empty() || !self.ready.is_empty() {
+            return false;
+        }
+        self.settle();
+        self.steps += 1;
+        self.ready.is_empty() && self.next_event().is_none_or(|next| next > at)
     }
 
     fn next_event(&self) -> Option<u64> {
@@ -342,6 +403,8 @@ pub struct Simulation {
 
 /// Events of the block layer that are kept before a recording gets them.
 const RECORDED_AT_ONCE: usize = 4096;
+/// Steps of the clock of which the caller of a run hears once.
+const STEPS_UNHEARD: u32 = 8192;
 
 /// Why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -368,13 +431,18 @@ impl Simulation {
             block,
             kernel,
             groups_at_close: None,
+            limit_ns: u64::MAX,
+            steps: 0,
         };
         Simulation { machine: Rc::new(RefCell::new(machine)), programs: Vec::new(), recording: None }
     }
 
     /// Write down from now on what happens in the block layer.
     pub fn record(&mut self, recording: Recording) {
-        self.machine.borrow_mut().block.start_trace();
+        let mut machine = self.machine.borrow_mut();
+        machine.block.start_trace();
+        machine.block.start_decisions();
+        drop(machine);
         self.recording = Some(recording);
     }
 
@@ -444,15 +512,16 @@ impl Simulation {
     /// Run until all programs ended or `limit_ns` is reached; `progress` hears the simulated time now and then.
     pub fn run(&mut self, limit_ns: u64, progress: &mut dyn FnMut(u64)) -> Outcome {
         let mut poll = PollContext::from_waker(Waker::noop());
-        let mut rounds = 0u32;
+        self.machine.borrow_mut().limit_ns = limit_ns;
         loop {
             self.run_ready(&mut poll);
-            rounds = rounds.wrapping_add(1);
             if self.recording.is_some() && self.machine.borrow().block.traced() >= RECORDED_AT_ONCE {
                 self.write_down();
             }
             let mut machine = self.machine.borrow_mut();
-            if rounds.is_multiple_of(8192) {
+            machine.steps += 1;
+            if machine.steps > STEPS_UNHEARD {
+                machine.steps = 0;
                 progress(machine.now);
             }
             if machine.programs_left == 0 {
@@ -494,9 +563,9 @@ impl Simulation {
                 }
             }
             machine.settle();
-            let born = std::mem::take(&mut machine.born);
-            drop(machine);
-            self.programs.extend(born.into_iter().map(|Born(program)| Some(program)));
+            if !machine.born.is_empty() {
+                self.programs.extend(machine.born.drain(..).map(|Born(program)| Some(program)));
+            }
         }
     }
 
@@ -578,56 +647,63 @@ impl Sys {
     }
 
     /// Not go on until `at`, and why.
-    pub(crate) async fn pause_until(&self, at: u64, why: Why) {
+    pub(crate) fn pause_until(&self, at: u64, why: Why) -> impl Future<Output = ()> {
         let mut armed = false;
-        self.wait(why, |machine, task| {
+        std::future::poll_fn(move |_| self.poll_until(at, why, &mut armed))
+    }
+
+    fn poll_until(&self, at: u64, why: Why, armed: &mut bool) -> Poll<()> {
+        self.poll(why, |machine, task| {
             if machine.now >= at {
                 return Some(());
             }
-            if !armed {
-                armed = true;
+            if !*armed {
+                *armed = true;
                 if matches!(why, Why::CPU) {
                     machine.tasks[task.0].cpu_ns += at - machine.now;
                 }
-                machine.wake_at(at, task);
+                return machine.pass_time(at, task).then_some(());
             }
             None
         })
-        .await;
     }
 
     /// Not go on for `ns` nanoseconds, and why.
-    pub(crate) async fn pause(&self, ns: u64, why: Why) {
-        if ns > 0 {
-            let at = self.now() + ns;
-            self.pause_until(at, why).await;
-        }
+    pub(crate) fn pause(&self, ns: u64, why: Why) -> impl Future<Output = ()> {
+        let (at, mut armed) = (self.now().saturating_add(ns), false);
+        std::future::poll_fn(move |_| match ns {
+            0 => Poll::Ready(()),
+            _ => self.poll_until(at, why, &mut armed),
+        })
     }
 
     /// Compute for `ns` nanoseconds.
-    pub(crate) async fn compute(&self, ns: u64) {
-        self.pause(ns, Why::CPU).await;
+    pub(crate) fn compute(&self, ns: u64) -> impl Future<Output = ()> {
+        self.pause(ns, Why::CPU)
     }
 
     /// Wait until `ready` answers; it is asked at every wake-up of this task and may leave the task in a list of tasks to wake. `why` is
     /// for the record.
-    pub(crate) async fn wait<R>(
+    pub(crate) fn wait<R>(
         &self,
         why: Why,
         mut ready: impl FnMut(&mut Machine, TaskId) -> Option<R>,
-    ) -> R {
-        std::future::poll_fn(|_| {
-            let machine = &mut *self.machine.borrow_mut();
-            let answer = ready(machine, self.task);
-            if let Some(recorder) = machine.block.recorder() {
-                match &answer {
-                    Some(_) => recorder.resumes(self.task, machine.now),
-                    None => recorder.pends(self.task, why, machine.now),
-                }
+    ) -> impl Future<Output = R> {
+        std::future::poll_fn(move |_| self.poll(why, &mut ready))
+    }
+
+    /// Ask `ready`, and record the answer.
+    #[inline]
+    pub(crate) fn poll<R>(&self, why: Why, ready: impl FnOnce(&mut Machine, TaskId) -> Option<R>) -> Poll<R> {
+        let machine = &mut *self.machine.borrow_mut();
+        let answer = ready(machine, self.task);
+        if let Some(recorder) = machine.block.recorder() {
+            match &answer {
+                Some(_) => recorder.resumes(self.task, machine.now),
+                None => recorder.pends(self.task, why, machine.now),
             }
-            answer.map_or(Poll::Pending, Poll::Ready)
-        })
-        .await
+        }
+        answer.map_or(Poll::Pending, Poll::Ready)
     }
 
     /// For the record: what follows belongs to this step of a call or commit.

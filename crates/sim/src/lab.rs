@@ -7,7 +7,7 @@ use fairlift_core::IoPrio;
 use fairlift_fio::{Job, expand};
 
 use crate::block::BlockLayer;
-use crate::device::{DeviceSpec, Limits};
+use crate::device::{Device, DeviceSpec, Face, Limits};
 use crate::ends::{Endless, endless};
 use crate::engine::{Outcome, Simulation};
 use crate::group::{Cgroup, GroupTree};
@@ -112,7 +112,7 @@ impl fmt::Display for LabError {
                 )
             }
             LabError::Endless(Endless { name, reason }) => {
-                write!(f, "'{name}' does not end within the simulated day there is: {reason}")
+                write!(f, "'{name}' does not end within one simulated day, which is the limit: {reason}")
             }
             LabError::TooLong => {
                 write!(f, "the jobs are not done after a day of simulated time: give them a runtime")
@@ -153,7 +153,6 @@ pub fn run_with(
     }
     let jobs = with_runtime(setup.jobs, setup.runtime_ns);
     let expansion = expand(&jobs, setup.seed);
-    let device = setup.device.build(setup.seed);
     let program_tasks: usize = setup.programs.iter().map(|p| p.program.tasks()).sum();
     let contexts =
         expansion.processes.len() + program_tasks + traced + DAEMONS + usize::from(!setup.groups.is_empty());
@@ -164,25 +163,22 @@ pub fn run_with(
     if let Some(endless) = endless(&jobs, setup.programs, &rules) {
         return Err(LabError::Endless(endless));
     }
-    let mut config = rules.queue_config(device.limits(), contexts);
+    let own_limits = host.groups()
+        && setup.groups.has_max()
+        && !controller.as_ref().is_some_and(ControllerSpec::keeps_max);
+    let queue = Queue { setup, host: &host, rules: &rules, contexts, own_limits };
+    let volume = setup.device.volume();
+    let mut block = queue.layer(setup.seed, volume.map(|v| v.limits(setup.device.limits())))?;
+    if let Some(volume) = volume {
+        check_volume(setup, &host, controller.as_ref()).map_err(LabError::Setting)?;
+        let seeds = (0..volume.disks as u64).map(|disk| setup.seed.wrapping_add(disk));
+        block.set_disks(volume, seeds.map(|seed| queue.layer(seed, None)).collect::<Result<_, _>>()?);
+    }
+    let nr_requests = block.nr_requests();
     let direct = setup.scheduler.is_direct();
-    host.configure(&mut config, &rules, device.limits(), direct)
-        .map_err(|message| LabError::Setting(format!("{}: {message}", setup.scheduler)))?;
-    if host.groups() {
-        config.groups_max = setup.groups.iter().len();
-    }
-    let controller = controller.as_ref();
-    let own_limits =
-        host.groups() && setup.groups.has_max() && !controller.is_some_and(ControllerSpec::keeps_max);
-    if !own_limits {
-        config.held_max = 0;
-    }
-    let (Admission::Pools { nr_requests } | Admission::Tags { nr_requests }) = config.admission;
-    let below = Below { device: device.limits(), nr_requests, requests_max: config.requests_max() };
-    let qos = queue_controllers(setup, &host, &below).map_err(LabError::Setting)?;
-    let elevator = setup.scheduler.build(&config.elevator(), rules.profile);
-    let kernel = Kernel::new(rules, setup.memory, setup.filesystem, device.limits().sectors);
-    let mut simulation = Simulation::new(BlockLayer::new(config, elevator, device), kernel);
+    let sectors = block.device().limits().sectors;
+    let kernel = Kernel::new(rules.clone(), setup.memory, setup.filesystem, sectors);
+    let mut simulation = Simulation::new(block, kernel);
     if !setup.groups.is_empty() {
         simulation.with_machine(|m| m.use_groups(setup.groups, &host));
         count_figures_between(&mut simulation, setup, warmup_end_ns(setup), jobs_end_ns(setup, &jobs));
@@ -191,14 +187,11 @@ pub fn run_with(
     if own_limits {
         simulation.with_machine(|m| m.block.limit_groups(setup.groups));
     }
-    if let Some(controller) = controller {
+    if let Some(controller) = &controller {
         let groups = setup.groups.entitled();
         let (tick_ns, keeps_slice) = (setup.rules.tick_ns, setup.rules.io_max_keeps_slice);
         let place = Place { groups: &groups, nr_requests, tick_ns, keeps_slice };
         simulation.with_machine(|m| m.block.set_controller(controller.build(&place)));
-    }
-    if let Some(qos) = qos {
-        simulation.with_machine(|m| m.block.set_qos(qos));
     }
     if setup.rules.blk_mq && setup.scheduler.host().groups() {
         simulation.with_machine(|m| m.block.set_classes(setup.groups.classes()));
@@ -220,9 +213,8 @@ pub fn run_with(
     let limit_ns = if replaying.is_some() { u64::MAX } else { LIMIT_NS };
     let outcome = simulation.run(limit_ns, progress);
     *recording = simulation.take_recording();
-    let (duration_ns, block) = simulation.with_machine(|m| (m.now(), m.block.stats().clone()));
-    let (device_busy_ns, device_limited_ns) =
-        simulation.with_machine(|m| (m.block.device().busy_ns(), m.block.device().limited_ns()));
+    let (duration_ns, block) = simulation.with_machine(|m| (m.now(), m.block.stats_of_all()));
+    let (device_busy_ns, device_limited_ns) = simulation.with_machine(|m| m.block.device_times_ns());
     match outcome {
         Outcome::Finished => {}
         Outcome::Stuck => return Err(LabError::Stuck { at_ns: duration_ns }),
@@ -250,6 +242,65 @@ pub fn run_with(
         found: simulation.with_machine(|m| m.block.found(m.now())),
         explanation: simulation.with_machine(crate::engine::Machine::take_anatomy),
     })
+}
+
+/// What the request queues of a run have in common.
+struct Queue<'a> {
+    setup: &'a Setup<'a>,
+    host: &'a HostSettings,
+    rules: &'a Rules,
+    contexts: usize,
+    /// Do the queue's groups keep their limits themselves?
+    own_limits: bool,
+}
+
+impl Queue<'_> {
+    /// A request queue with its scheduler above a device of its own. `volume`: it stands for a volume with these limits, and its
+    /// disks come below it.
+    fn layer(&self, seed: u64, volume: Option<Limits>) -> Result<BlockLayer, LabError> {
+        let Queue { setup, host, rules, contexts, own_limits } = *self;
+        let device: Box<dyn Device> = match volume {
+            Some(limits) => Box::new(Face(limits)),
+            None => setup.device.build(seed),
+        };
+        let mut config = rules.queue_config(device.limits(), contexts);
+        host.configure(&mut config, rules, device.limits(), setup.scheduler.is_direct())
+            .map_err(|message| LabError::Setting(format!("{}: {message}", setup.scheduler)))?;
+        if host.groups() {
+            config.groups_max = setup.groups.iter().len();
+        }
+        if !own_limits {
+            config.held_max = 0;
+        }
+        let (Admission::Pools { nr_requests } | Admission::Tags { nr_requests }) = config.admission;
+        let below = Below { device: device.limits(), nr_requests, requests_max: config.requests_max() };
+        let qos = queue_controllers(setup, host, &below).map_err(LabError::Setting)?;
+        let elevator = setup.scheduler.build(&config.elevator(), rules.profile);
+        let mut block = BlockLayer::new(config, elevator, device);
+        if let Some(qos) = qos {
+            block.set_qos(qos);
+        }
+        Ok(block)
+    }
+}
+
+/// What the lab cannot do on a volume of several disks.
+fn check_volume(
+    setup: &Setup<'_>,
+    host: &HostSettings,
+    controller: Option<&ControllerSpec>,
+) -> Result<(), String> {
+    let refused = [
+        (controller.is_some(), "a controller above the queue (+NAME, or a group's max without groups)"),
+        (host.fair_writeback(), "fair_writeback"),
+        (setup.explain, "--explain, --report and --plots"),
+    ];
+    match refused.into_iter().find(|(asked, _)| *asked) {
+        Some((_, what)) => {
+            Err(format!("{}: a volume of several disks does not go with {what}", setup.scheduler))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The host's settings and the controller. A scheduler that knows no groups gets none; what limits them (`io.max`) then is

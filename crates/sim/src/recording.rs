@@ -1,6 +1,6 @@
 //! A simulated run as a block trace, for the tools that look at real ones.
 //!
-//! The device is 8:0, there is one CPU, and a task's process number is its place in the order of start, from 1. A request
+//! The device is 8:0 (a volume's disks: 8:0, 8:16, 8:32), there is one CPU, and a task's process number is its place in the order of start, from 1. A request
 //! is inserted when it is made, so the time behind a plug counts as time in the elevator (I2D), and all merges are back
 //! merges (M).
 
@@ -12,11 +12,13 @@ use fairlift_core::{Flags, Op};
 use fairlift_trace::write::{EventWriter, Losses};
 use fairlift_trace::{Action, Device, DeviceNumber, Event, Flags as TraceFlags, Names, Op as TraceOp, Texts};
 
-use crate::block::{TraceEvent, TraceKind};
+use crate::block::{Decision, TraceEvent, TraceKind};
 use crate::engine::TaskId;
 
-/// The simulated device: `8,0` in blkparse.
-const DEVICE: DeviceNumber = DeviceNumber(8 << 20);
+/// A simulated disk: `8,0` in blkparse, a volume's second one `8,16`.
+fn device(disk: u8) -> DeviceNumber {
+    DeviceNumber(8 << 20 | u32::from(disk) << 4)
+}
 
 /// Writes what happens in the block layer.
 pub struct Recording {
@@ -54,12 +56,13 @@ impl Recording {
             (TraceKind::Waits, _) => &[Action::Queue, Action::SleepRequest],
             (TraceKind::Issued, _) => &[Action::Issue],
             (TraceKind::Completed, _) => &[Action::Complete],
+            (TraceKind::Decided(_), _) => &[Action::Message],
         };
         let mut told = Event {
             time_ns: event.at_ns,
             sector: event.sector,
             bytes: u64::from(event.sectors) * 512,
-            device: Device::Number(DEVICE),
+            device: Device::Number(device(event.disk)),
             pid: Some(event.task.map_or(0, |task| task.0 as u32 + 1)),
             comm: (!name.is_empty()).then(|| self.names.intern(name)),
             cpu: Some(0),
@@ -67,9 +70,10 @@ impl Recording {
             flags: flags(event.flags),
             ..Event::default()
         };
+        let message = message(event);
         for action in actions {
             told.action = *action;
-            let texts = Texts { names: &self.names, payload: &[] };
+            let texts = Texts { names: &self.names, payload: message.as_bytes() };
             if let (None, Err(error)) = (&self.failed, self.writer.write(&told, texts)) {
                 self.failed = Some(error);
             }
@@ -85,6 +89,20 @@ impl Recording {
         match self.failed {
             Some(error) => Err(error),
             None => losses,
+        }
+    }
+}
+
+/// What the kernel module calls a decision; nothing for other events.
+fn message(of: &TraceEvent) -> String {
+    let TraceKind::Decided(decision) = of.kind else { return String::new() };
+    match decision {
+        Decision::Turn { group } => format!("fairlift turn group {group}"),
+        Decision::Idle { group, wait_us } => format!("fairlift idle group {group} for {wait_us} us"),
+        Decision::Held { group, held } => {
+            let what = if of.op == Op::Read { "read" } else { "write" };
+            let TraceEvent { sector, sectors, .. } = of;
+            format!("fairlift held group {group} {what} {sector} + {sectors}, {held} wait")
         }
     }
 }

@@ -34,6 +34,8 @@ mod property;
 mod slots;
 #[path = "lab/today.rs"]
 mod today;
+#[path = "lab/volume.rs"]
+mod volume;
 #[path = "lab/wbt.rs"]
 mod wbt;
 #[path = "lab/work.rs"]

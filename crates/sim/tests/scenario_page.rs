@@ -37,6 +37,7 @@ fn every_key_is_on_the_page() {
                 format!("\n{key} = "),
                 format!("\n# {key} = "),
                 format!("[[{key}]]"),
+                format!("\n[{key}] "),
                 format!("or {key} = "),
             ];
             assert!(

@@ -83,7 +83,7 @@ fn answer(
             };
             sentences.extend(
                 reason::is_processor_bound(columns)
-                    .map(|why| format!("What differs is what they cost: {why}.")),
+                    .map(|why| format!("What differs is the schedulers' processor cost: {why}.")),
             );
             sentences.extend(rows.iter().filter_map(|row| price(scenario, row, chosen)));
             sentences
@@ -216,7 +216,7 @@ fn is_all_alike(rows: &[Row], schedulers: usize) -> bool {
 
 fn alike(columns: &[Vec<&RunResult>], chosen: &SchedulerSpec) -> String {
     format!(
-        "No scheduler matters here: all come within 5 % of the best. That is because {}. Leave what is set, or take {chosen}.",
+        "The choice makes no difference here: all schedulers come within 5 % of the best. The reason: {}. Keep the one that is set, or take {chosen}.",
         reason::why_not(columns)
     )
 }
@@ -247,7 +247,9 @@ fn figures(scenario: &Scenario, columns: &[Vec<&RunResult>], goal: &Goal, as_goo
     let starved: Vec<usize> = (0..values.len()).filter(|at| !busy[*at]).collect();
     if let (Some(job), false) = (goal.latency_of(), starved.is_empty()) {
         let who = listed(starved.iter().map(named));
-        sentences.push(format!("Not counted: {who}, as {job} gets less than half of its best rate there."));
+        let under = if starved.len() == 1 { "it" } else { "these" };
+        sentences
+            .push(format!("Not counted: {who}; under {under} {job} gets less than half of its best rate."));
     }
     sentences
 }
@@ -271,7 +273,7 @@ fn balanced(
         ),
         1 => format!("Under {} alone every job gets at least two thirds of its best rate.", name(chosen)),
         _ => format!(
-            "Under {} every job gets at least two thirds of its best rate; of the schedulers that do so it moves most, or as much.{same}",
+            "Under {} every job gets at least two thirds of its best rate; none of the others that do so has more bandwidth.{same}",
             name(chosen)
         ),
     }]
@@ -319,8 +321,8 @@ fn certainty(
         |seed: usize| -> Vec<Vec<&RunResult>> { columns.iter().map(|runs| vec![runs[seed]]).collect() };
     let agreeing = (0..seeds).filter(|seed| holds(&of_seed(*seed))).count();
     let mut sentences = vec![match agreeing {
-        _ if agreeing == seeds => format!("All {seeds} seeds say so."),
-        _ => format!("Of {seeds} seeds {agreeing} say so: much of it is chance."),
+        _ if agreeing == seeds => format!("All {seeds} seeds give this answer."),
+        _ => format!("Of {seeds} seeds {agreeing} give this answer: much of it is chance."),
     }];
     let turned: Vec<String> = paced
         .iter()

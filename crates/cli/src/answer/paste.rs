@@ -55,20 +55,24 @@ impl Disk {
     }
 }
 
+/// What `spec` is called in a kernel that has it. The lab's own have one name under all of its kernels.
+fn in_kernels(spec: &SchedulerSpec) -> String {
+    match spec.era() {
+        Some(Era::Ours) => format!("fl-{}", spec.name()),
+        _ => spec.name().to_owned(),
+    }
+}
+
 /// What makes `spec` so on a machine with such a device and these groups; `None`: there is no kernel with it.
 pub fn lines(spec: &SchedulerSpec, rules: &Rules, device: &DeviceSpec, groups: &GroupTree) -> Lines {
     let mut lines = Lines::default();
-    match spec.era() {
-        Some(Era::Ours) => {
-            lines
-                .notes
-                .push(format!("{} runs in the lab and in fairlift serve; no kernel has it", spec.name()));
-            return lines;
-        }
-        Some(Era::BlkMq) if spec.name().starts_with("fl-") => {
-            lines.notes.push(format!("{} comes with fairlift's kernel module (docs/kernel.md)", spec.name()));
-        }
-        _ => {}
+    let name = in_kernels(spec);
+    if name.starts_with("fl-") {
+        lines.notes.push(format!("{name} comes with fairlift's kernel module (docs/kernel.md)"));
+    }
+    if spec.era() == Some(Era::Ours) && !rules.blk_mq {
+        lines.notes.push(format!("{name} is for kernels with blk-mq; the lab runs it under any"));
+        return lines;
     }
     if spec.asked_profile().is_some() {
         lines.notes.push(format!("{spec} has another kernel's rules, and no command selects a profile"));
@@ -94,7 +98,7 @@ pub fn lines(spec: &SchedulerSpec, rules: &Rules, device: &DeviceSpec, groups: &
 
 /// Files below `queue/` and what is written to them, the scheduler first.
 fn files(spec: &SchedulerSpec, notes: &mut Vec<String>) -> Vec<(String, String)> {
-    let mut files = vec![("scheduler".to_owned(), spec.name().to_owned())];
+    let mut files = vec![("scheduler".to_owned(), in_kernels(spec))];
     files.extend(spec.settings().map(|(name, value)| (format!("iosched/{name}"), value.to_owned())));
     for (name, value) in spec.host().iter() {
         if QUEUE_FILES.contains(&name) {
@@ -122,7 +126,7 @@ fn rule(disk: &Disk, files: &[(String, String)]) -> Vec<String> {
 
 /// Weights and limits of the groups, as far as the scheduler knows such.
 fn cgroup(spec: &SchedulerSpec, disk: &Disk, groups: &GroupTree, notes: &mut Vec<String>) -> Vec<String> {
-    let ours = spec.name().starts_with("fl-");
+    let ours = in_kernels(spec).starts_with("fl-");
     let weight_file = match spec.name() {
         "bfq" => Some("io.bfq.weight"),
         _ if ours => Some("io.fairlift.weight"),

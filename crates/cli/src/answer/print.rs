@@ -43,7 +43,7 @@ fn in_common(scenario: &Scenario, answers: &[Answer]) -> Option<String> {
     let everywhere: Vec<String> = everywhere.map(name).collect();
     let mattering = answers.iter().filter(|answer| answer.matters).count();
     Some(match (&everywhere[..], mattering) {
-        (_, 0) => "In common: on none of these devices does it matter.".to_owned(),
+        (_, 0) => "In common: on none of these devices does the choice make a difference.".to_owned(),
         ([], _) => {
             let mut chosen: Vec<usize> = answers.iter().map(|answer| answer.chosen).collect();
             chosen.sort_unstable();
@@ -100,7 +100,7 @@ fn lines(out: &mut String, lines: &Lines, scheduler: &str, whose: &str) {
     if let Some((file, rule)) = &lines.udev {
         block(&format!("and from the next boot on, in {file}:"), rule);
     }
-    block("control groups:", &lines.cgroup);
+    block("cgroups:", &lines.cgroup);
     for note in &lines.notes {
         wrapped(&format!("Note: {note}."), WIDTH).iter().for_each(|line| out.push_str(&format!("{line}\n")));
     }

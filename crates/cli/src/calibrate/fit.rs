@@ -7,9 +7,6 @@ use std::fmt::Write as _;
 use super::measured::{Figures, Measured};
 use crate::error::Failure;
 
-/// Share of the time between two commands at the highest rate that may be the host's.
-const HOST_SHARE_MAX: f64 = 0.98;
-
 /// The measured series, by name.
 #[derive(Debug)]
 pub struct Series<'a> {
@@ -58,13 +55,13 @@ impl<'a> Series<'a> {
 }
 
 /// What the host takes to submit a command: the least mean of the ladder's deeper steps, which submit apart from waiting. Not more
-/// than the highest rate allows.
+/// than the highest rate allows: then it is the host that holds this rate.
 fn host_ns(jobs: &[Measured]) -> Option<u64> {
     let ladder = jobs.iter().filter(|job| job.name.starts_with(super::series::RANDOM));
     let submits = ladder.clone().map(|job| job.figures.submit_ns).filter(|ns| *ns > 0.0);
     let least = submits.min_by(f64::total_cmp)?;
     let highest = ladder.map(|job| job.figures.iops).fold(1.0, f64::max);
-    Some(least.min(HOST_SHARE_MAX * 1e9 / highest) as u64)
+    Some(least.min(1e9 / highest) as u64)
 }
 
 /// A size as fio's reports have it: digits, perhaps with a unit.

@@ -33,7 +33,9 @@ const PROTECTED_NS: f64 = 100e3;
 const PROGRAM_NS: f64 = 185e3;
 /// A page that takes this much longer when it was written at random pays for collection of its own.
 const RANDOM_COSTS_MORE: f64 = 1.1;
-/// Errors (root mean square of logarithms) this near one another are alike.
+/// The host limits a rate that is at least this part of what it could submit.
+const HOST_LIMITS: f64 = 0.95;
+/// Errors (root mean square of logarithms) this near one another are alike where the host limits the rates.
 const ALIKE: f64 = 0.005;
 /// So are times of a sequential read (logarithm).
 const ALIKE_SAVING: f64 = 0.05;
@@ -189,11 +191,18 @@ impl Ladder {
         pages.min_by(|x, y| x.1.total_cmp(&y.1)).unwrap_or((reads.page_kib, 0.0))
     }
 
-    /// Of candidates that explain the ladder alike, and what sequential reads save, the one with the fewest dies: where the host holds
-    /// the rates, more of them show nothing.
+    /// Whether the host limits the highest rate, so that more dies would not raise it.
+    fn host_limits(&self) -> bool {
+        let highest = self.steps.iter().map(|step| step.1).fold(0.0, f64::max);
+        highest * self.cpu_ns as f64 >= HOST_LIMITS * 1e9
+    }
+
+    /// The candidate that explains the ladder best. If the host limits the rates: of those that explain it alike, and what sequential reads
+    /// save, the one with the fewest dies.
     fn fewest_dies(&self, sorted: &[Reads]) -> Reads {
+        let slack = if self.host_limits() { ALIKE } else { 0.0 };
         let alike: Vec<&Reads> =
-            sorted.iter().filter(|reads| reads.error <= sorted[0].error + ALIKE).collect();
+            sorted.iter().filter(|reads| reads.error <= sorted[0].error + slack).collect();
         let least = alike.iter().map(|reads| self.best_page(reads).1).fold(f64::INFINITY, f64::min);
         let saving = alike.iter().filter(|reads| self.best_page(reads).1 <= least + ALIKE_SAVING);
         saving.min_by_key(|reads| reads.dies).map_or_else(Reads::default, |reads| **reads)

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use fairlift_server::front::vhost::Trust;
 
 /// `fairlift serve`.
 #[derive(Args, Debug)]
@@ -13,14 +14,16 @@ Examples:
   fairlift serve --model sata7200-2009 --size 20G --socket /tmp/d.sock  memory as slow as that disk
   fairlift serve --ram 4G --tcp 127.0.0.1:10809 --elevator fl-cfq --per-connection
   fairlift serve --file vm.img --vhost-user /tmp/vm.sock --queues 4    a virtual machine's disk
+  fairlift serve --model sata7200-2009 --size 20G --ublk               a disk of this machine, where the kernel has ublk
   nbdinfo 'nbd+unix:///disk?socket=/tmp/disk.sock'
   qemu-system-x86_64 -drive file='nbd+unix:///disk?socket=/tmp/disk.sock',format=raw
 
 SIGTERM and SIGINT end it in order: what was sent is answered, what was written is put on stable storage.
 docs/serve.md has the file's keys.")]
+#[command(group = clap::ArgGroup::new("disk").args(["vhost_user", "ublk"]).multiple(true))]
 pub struct ServeArguments {
     /// What to serve: a configuration file
-    #[arg(value_name = "CONFIG.toml", conflicts_with_all = ["file", "ram", "null", "model", "socket", "tcp", "systemd", "vhost_user", "elevator", "control", "metrics"])]
+    #[arg(value_name = "CONFIG.toml", conflicts_with_all = ["file", "ram", "null", "model", "socket", "tcp", "systemd", "vhost_user", "ublk", "elevator", "control", "metrics"])]
     pub config: Option<String>,
 
     /// Serve this file or block device
@@ -59,9 +62,17 @@ pub struct ServeArguments {
     #[arg(long, value_name = "PATH")]
     pub vhost_user: Option<PathBuf>,
 
-    /// Queues of the virtual machine's disk
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "vhost_user", value_parser = clap::value_parser!(u16).range(1..=16))]
+    /// A disk of this machine's kernel, /dev/ublkbN: a number, or any that is free (needs root and a build with --features ublk)
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "any")]
+    pub ublk: Option<String>,
+
+    /// Queues of the virtual machine's or the kernel's disk
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "disk", value_parser = clap::value_parser!(u16).range(1..=16))]
     pub queues: u16,
+
+    /// Which memory the virtual machine may bring: sealed, or any, with which it may kill the server
+    #[arg(long, value_name = "MEMORY", default_value = "sealed", requires = "vhost_user", value_parser = Trust::parse)]
+    pub guest_memory: Trust,
 
     /// Listen at the sockets that systemd passes (LISTEN_FDS)
     #[arg(long)]
@@ -98,6 +109,10 @@ pub struct ServeArguments {
     /// Who does what may block: auto, io_uring or threads [default: auto, io_uring for --direct]
     #[arg(long, value_name = "ENGINE", requires = "file")]
     pub engine: Option<String>,
+
+    /// Do not give up the system calls that serving does not need (seccomp)
+    #[arg(long)]
+    pub no_seccomp: bool,
 
     /// Listen here for 'fairlift ctl': unix:PATH or tcp:HOST:PORT
     #[arg(long, value_name = "ADDRESS")]
@@ -215,4 +230,7 @@ pub struct ShareArguments {
     /// Limits: 'rbps=1M wbps=1M riops=100 wiops=100'; one that is not named is lifted
     #[arg(long, value_name = "LIMITS")]
     pub max: Option<String>,
+    /// Unused time of the limits that is kept: 20ms (default) to 3600s
+    #[arg(long, value_name = "TIME")]
+    pub burst: Option<String>,
 }

@@ -75,5 +75,6 @@ fn shared(mut question: Value, share: &ShareArguments) -> Value {
     question["weight"] = json!(share.weight);
     question["class"] = json!(share.class);
     question["max"] = json!(share.max);
+    question["burst"] = json!(share.burst);
     question
 }

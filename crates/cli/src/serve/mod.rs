@@ -10,8 +10,9 @@ use std::sync::atomic::AtomicBool;
 use fairlift_server::back::file::{DEPTH, Engine, Options};
 use fairlift_server::config::{self, BackConfig, Config, ConfigError, DeviceConfig, ExportConfig};
 use fairlift_server::device::Share;
-use fairlift_server::exports::{ExportOptions, VhostOptions};
+use fairlift_server::exports::{ExportOptions, UblkOptions, VhostOptions};
 use fairlift_server::net::Address;
+use fairlift_server::seccomp;
 use fairlift_server::server::Server;
 use fairlift_sim::device::DeviceSpec;
 
@@ -35,6 +36,13 @@ pub fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop))
             .map_err(|error| Failure::internal(format!("cannot watch for signals: {error}")))?;
+    }
+    if !arguments.no_seccomp {
+        seccomp::confine_process().map_err(|why| {
+            Failure::new(format!("cannot give up system calls: {why}"))
+                .at("fairlift serve")
+                .help("--no-seccomp where the kernel or a container has no seccomp")
+        })?;
     }
     server.run(&stop);
     Ok(ExitCode::SUCCESS)
@@ -62,16 +70,20 @@ fn from_options(arguments: &ServeArguments) -> Result<Config, Failure> {
     let tcp = arguments.tcp.iter().map(|text| address("--tcp", &format!("tcp:{text}")));
     let passed = arguments.systemd.then_some(Ok(Address::Systemd));
     let listen = sockets.chain(tcp).chain(passed).collect::<Result<Vec<_>, Failure>>()?;
-    if listen.is_empty() && arguments.vhost_user.is_none() {
+    if listen.is_empty() && arguments.vhost_user.is_none() && arguments.ublk.is_none() {
         return Err(Failure::new("clients cannot connect anywhere")
             .at("fairlift serve")
-            .help("--socket PATH, --tcp HOST:PORT or --systemd, or --vhost-user PATH"));
+            .help("--socket PATH, --tcp HOST:PORT or --systemd, or --vhost-user PATH or --ublk"));
     }
     let elevator = config::elevator(arguments.elevator.as_deref().unwrap_or(config::ELEVATOR))
         .map_err(|error| Failure::of_scheduler(&error, "--elevator"))?;
     let place = "fairlift serve".to_owned();
     let device =
         DeviceConfig { name: NAME.to_owned(), back: back(arguments)?, elevator, place: place.clone() };
+    let number = arguments
+        .ublk
+        .as_deref()
+        .map(|text| UblkOptions::parse_number(text).map_err(|message| Failure::new(message).at("--ublk")));
     let options = ExportOptions {
         name: arguments.name.clone(),
         description: String::new(),
@@ -81,7 +93,12 @@ fn from_options(arguments: &ServeArguments) -> Result<Config, Failure> {
         per_connection: arguments.per_connection,
         share: Share::default(),
         goal_ns: None,
-        vhost: arguments.vhost_user.clone().map(|path| VhostOptions { path, queues: arguments.queues }),
+        vhost: arguments.vhost_user.clone().map(|path| VhostOptions {
+            path,
+            queues: arguments.queues,
+            memory: arguments.guest_memory,
+        }),
+        ublk: number.transpose()?.map(|number| UblkOptions { number, queues: arguments.queues }),
     };
     let optional =
         |option: &str, text: &Option<String>| text.as_deref().map(|text| address(option, text)).transpose();

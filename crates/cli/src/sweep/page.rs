@@ -98,7 +98,7 @@ fn overview(ranking: &Ranking<'_>, scores: &[Vec<Score>]) -> Table {
         cells
     };
     Table {
-        caption: "The best settings of each circumstance".to_owned(),
+        caption: "The best settings in each circumstance".to_owned(),
         heads,
         numbers,
         rows: scores.iter().enumerate().map(row).collect(),

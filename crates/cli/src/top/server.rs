@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::time::Duration;
 
+use fairlift_core::group::limit::BURST_NS;
 use fairlift_server::net::{Address, Stream};
 use serde_json::Value;
 
@@ -59,7 +60,7 @@ pub fn sample(shown: &Value, at_ns: u64) -> Option<Sample> {
             device: device.clone(),
             weight: number("weight").and_then(|weight| u32::try_from(weight).ok()),
             due: export.get("due").and_then(Value::as_f64),
-            limits: limits(export.get("max")?),
+            limits: limits(export.get("max")?, number("burst_ns")),
             waiting: number("queued")?,
             in_device: number("in_device"),
             ios: number("device_requests")?,
@@ -75,15 +76,19 @@ pub fn sample(shown: &Value, at_ns: u64) -> Option<Sample> {
     Some(sample)
 }
 
-/// Those that are set: 0 is none.
-fn limits(max: &Value) -> String {
+/// Those that are set (0 is none), with their burst if it is not the default.
+fn limits(max: &Value, burst_ns: Option<u64>) -> String {
     let limit = |key: &str| {
         Some(format!(
             "{key}={}",
             max.get(key)?.as_u64().filter(|limit| *limit > 0).map(crate::number::bytes_short)?
         ))
     };
-    ["rbps", "wbps", "riops", "wiops"].into_iter().filter_map(limit).collect::<Vec<_>>().join(" ")
+    let mut all: Vec<String> = ["rbps", "wbps", "riops", "wiops"].into_iter().filter_map(limit).collect();
+    if let (Some(ns), false) = (burst_ns.filter(|ns| *ns != BURST_NS), all.is_empty()) {
+        all.push(format!("burst={}ms", ns / 1_000_000));
+    }
+    all.join(" ")
 }
 
 fn latencies(counts: &Value) -> Option<Vec<(u64, u64)>> {

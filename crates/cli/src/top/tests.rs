@@ -14,7 +14,7 @@ fn shown(seconds: u64) -> serde_json::Value {
             "queued": 14, "in_device": 2, "device_requests": 150 * seconds * share / 100,
             "device_bytes": 150 * seconds * share / 100 * 65_536, "device_time_ns": seconds * share * 10_000_000,
             "wait_ns": 150 * seconds * share / 100 * 90_000_000, "service_ns": 150 * seconds * share / 100 * 6_500_000,
-            "latencies": [[1_048_575, 100 * seconds], [134_217_727, 50 * seconds]], "goal_ns": goal_ns,
+            "latencies": [[1_048_575, 100 * seconds], [134_217_727, 50 * seconds]], "goal_ns": goal_ns, "burst_ns": 500_000_000,
         })
     };
     json!({ "exports": [

@@ -10,7 +10,7 @@ use crate::args::{ResultArguments, at_least_one};
 /// How a trace is read.
 #[derive(Args, Clone, Debug)]
 pub struct ReadArguments {
-    /// Read the trace as this format instead of finding out (names: docs/traces.md)
+    /// Read the trace as this format; otherwise fairlift recognises it (names: docs/traces.md)
     #[arg(long, visible_alias = "from", value_name = "FORMAT", value_parser = parsed_format)]
     pub format: Option<fairlift_trace::Format>,
 
@@ -85,7 +85,7 @@ pub struct DiffArguments {
     #[command(flatten)]
     pub read: ReadArguments,
 
-    /// Times no further apart than so many milliseconds are the same
+    /// Times that differ by at most this many milliseconds count as equal
     #[arg(long, value_name = "MS", default_value = "1", value_parser = milliseconds)]
     pub within: u64,
 

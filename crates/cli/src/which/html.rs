@@ -27,8 +27,9 @@ fn about(kinds: &[&Kind]) -> String {
     let times: Vec<String> =
         kinds.iter().map(|kind| format!("{} {}", kind.word, seconds(kind.runtime_ns))).collect();
     format!(
-        "Which scheduler suits a load on a device? Find the load that is nearest to yours. Every figure is simulated, under Linux 6.12 at \
-         each scheduler's defaults, with {SEEDS} seeds each ({}), and on devices 20 % faster and slower. (any): no scheduler matters.",
+        "Which scheduler suits a load on a device? Find the load that is nearest to yours. Every figure is simulated under Linux 6.12, with \
+         each scheduler at its defaults, and is the mean of {SEEDS} seeds (simulated time of a run: {}). The answers also consider devices that \
+         are 20 % faster and slower. 'all alike': all schedulers come within 5 % of the best, so it makes no difference which one you take.",
         times.join(", ")
     )
 }

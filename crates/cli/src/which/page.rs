@@ -38,14 +38,18 @@ fn head(rows: &[Row<'_>], kinds: &[&Kind]) -> String {
         kinds.iter().map(|kind| format!("{} {}", kind.word, seconds(kind.runtime_ns))).collect();
     let mut out = format!(
         "# Which scheduler\n\n\
-        This page answers which scheduler suits a load on a device, for {} common loads on {} kinds of device. Find the load that is nearest to\n\
-        yours. Every figure is simulated by the [lab](models.md), under Linux 6.12 at each scheduler's defaults, with {SEEDS} seeds\n\
-        each ({}), and on devices 20 % faster and slower. [Real kernels](real-kernels.md) shows how near the lab is to a real kernel.\n\
-        [The answer](cli.md#the-answer) explains goals and answers. `fairlift which --output docs/which-scheduler.md` writes this page;\n\
-        `make test` repeats a part of it and compares.\n\n",
+        This page says which scheduler suits a load on a device, for {} common loads on {} kinds of device. Find the load that is nearest to\n\
+        yours in the first table; the section of that load has the figures. Every figure is simulated by the [lab](models.md) under Linux 6.12, with\n\
+        each scheduler at its defaults, and is the mean of {SEEDS} seeds (simulated time of a run: {}).\n\
+        [Real kernels](real-kernels.md) shows how near the lab is to a real kernel.\n\n\
+        The table has the best scheduler for each load and its goal (rows) on each kind of device (columns). *all alike*: all {} schedulers come\n\
+        within 5 % of the best, so it makes no difference which one you take. If only some of them do, the table names the first in the order\n\
+        {}.\n\n",
         LOADS.len(),
         kinds.len(),
-        times.join(", ")
+        times.join(", "),
+        SCHEDULERS.len(),
+        SCHEDULERS.join(", ")
     );
     let _ = writeln!(
         out,
@@ -58,16 +62,19 @@ fn head(rows: &[Row<'_>], kinds: &[&Kind]) -> String {
         let _ = writeln!(out, "| {}, `{}` |{cells}", load.title, load.goal);
     }
     out.push_str(
-        "\n(any): no scheduler matters. Where several are as good, the table has the first of the order ",
+        "\nIn the sections below, the first column of figures is the goal's figure with half of its 95 % confidence interval; the best, and\n\
+        those as good, are bold. The goal `balanced` has no such figure. The other columns have the rate and the p99 of each job. The sentences\n\
+        below a table are the answer: the best scheduler, those that do not count, what the choice costs each job, and whether all seeds and a\n\
+        device that is 20 % faster or slower give the same answer. [The answer](cli.md#the-answer) explains goals and answers.\n\n\
+        `fairlift which --output docs/which-scheduler.md` writes this page; `make test` repeats a part of it and compares.\n",
     );
-    let _ = writeln!(out, "{}.", SCHEDULERS.join(", "));
     out
 }
 
 /// The scheduler to take.
 pub fn choice(cell: &Cell) -> String {
     match cell.answer.matters {
-        false => "(any)".to_owned(),
+        false => "all alike".to_owned(),
         true => SCHEDULERS[cell.answer.chosen].to_owned(),
     }
 }

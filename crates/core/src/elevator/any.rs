@@ -6,7 +6,6 @@ use core::ops::{Deref, DerefMut};
 #[cfg(feature = "lab")]
 use super::bfq::Bfq;
 use super::deadline::Deadline;
-#[cfg(feature = "lab")]
 use super::fair::Fair;
 #[cfg(feature = "lab")]
 use super::kyber::Kyber;
@@ -29,7 +28,6 @@ pub enum AnyElevator {
     /// Batches in sector order with deadlines.
     Deadline(PerGroup<Deadline>),
     /// Every task its share, no task behind a neighbour's queue.
-    #[cfg(feature = "lab")]
     Fair(Box<Fair>),
     /// Batches by time, waiting for a reader's next request.
     Anticipatory(Box<PerGroup<Anticipatory>>),
@@ -70,7 +68,6 @@ macro_rules! of_kind {
         match $self {
             AnyElevator::Noop($elevator) => $call,
             AnyElevator::Deadline($elevator) => $call,
-            #[cfg(feature = "lab")]
             AnyElevator::Fair($elevator) => $call,
             AnyElevator::Anticipatory($elevator) => $call,
             AnyElevator::Cfq($elevator) => $call,
@@ -105,6 +102,17 @@ impl AnyElevator {
         noop.queue_mut(group).map(|(policy, line)| (line, &mut policy.links))
     }
 
+    /// Does it, while it holds nothing, always answer that, and stay as it is? Others may wait for a request that comes soon.
+    #[inline]
+    pub(crate) fn rests_empty(&self) -> bool {
+        match self {
+            AnyElevator::Noop(_) => true,
+            #[cfg(feature = "lab")]
+            AnyElevator::Direct(_) | AnyElevator::MqDeadline(_) => true,
+            _ => false,
+        }
+    }
+
     #[inline(always)] // one call less on each request's way
     pub(crate) fn insert(&mut self, env: &mut Env<'_>, rq: RequestId) {
         of_kind!(self, elevator => elevator.insert(env, rq));
@@ -124,7 +132,6 @@ impl AnyElevator {
             AnyElevator::Direct(_) | AnyElevator::MqDeadline(_) | AnyElevator::Kyber(_) => MayQueue::May,
             #[cfg(feature = "lab")]
             AnyElevator::Bfq(elevator) => elevator.may_queue(env, context, sync),
-            #[cfg(feature = "lab")]
             AnyElevator::Fair(elevator) => elevator.may_queue(env, context, sync),
             AnyElevator::Anticipatory(elevator) => elevator.may_queue(env, context, sync),
             AnyElevator::Cfq(elevator) => elevator.may_queue(env, context, sync),
@@ -154,7 +161,6 @@ impl Deref for AnyElevator {
         match self {
             AnyElevator::Noop(elevator) => elevator,
             AnyElevator::Deadline(elevator) => elevator,
-            #[cfg(feature = "lab")]
             AnyElevator::Fair(elevator) => &**elevator,
             AnyElevator::Anticipatory(elevator) => &**elevator,
             AnyElevator::Cfq(elevator) => &**elevator,
@@ -176,7 +182,6 @@ impl DerefMut for AnyElevator {
         match self {
             AnyElevator::Noop(elevator) => elevator,
             AnyElevator::Deadline(elevator) => elevator,
-            #[cfg(feature = "lab")]
             AnyElevator::Fair(elevator) => &mut **elevator,
             AnyElevator::Anticipatory(elevator) => &mut **elevator,
             AnyElevator::Cfq(elevator) => &mut **elevator,

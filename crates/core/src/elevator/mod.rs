@@ -10,7 +10,6 @@ mod any;
 #[cfg(feature = "lab")]
 mod bfq;
 mod deadline;
-#[cfg(feature = "lab")]
 mod fair;
 #[cfg(feature = "lab")]
 mod kyber;
@@ -24,7 +23,6 @@ mod per_group;
 pub(crate) mod think;
 
 pub use any::AnyElevator;
-#[cfg(feature = "lab")]
 pub use fair::Fair;
 #[cfg(feature = "lab")]
 pub use mq_deadline::ClassCounts;
@@ -402,7 +400,6 @@ pub const ELEVATORS: &[Descriptor] = &[
     kyber::DESCRIPTOR,
     #[cfg(feature = "lab")]
     bfq::DESCRIPTOR,
-    #[cfg(feature = "lab")]
     fair::DESCRIPTOR,
 ];
 

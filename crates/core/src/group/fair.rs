@@ -18,6 +18,7 @@
 //! Bounded work: each change costs O(log n) on each level up; an entity that becomes eligible is moved to the tree of the
 //! eligible ones when one is picked, at most [`MOVED_AT_ONCE`] of them at a time.
 
+use super::reserve::Reserves;
 use super::{GroupId, GroupParams};
 use crate::collections::{Id, Table, Tree, TreeLinks};
 use crate::context::IoClass;
@@ -64,14 +65,14 @@ type Virtual = u64;
 
 /// A weight, and how to divide by it without a division.
 #[derive(Clone, Copy, Debug)]
-struct Weight {
+pub(super) struct Weight {
     weight: u32,
     /// 2^64 / weight, rounded up; 0 for a weight of 1.
     reciprocal: u64,
 }
 
 impl Weight {
-    fn of(weight: u32) -> Weight {
+    pub(super) fn of(weight: u32) -> Weight {
         let weight = weight.max(1);
         // 2^64 / w rounded down is (2^64 - 1) / w unless w divides 2^64; either way one more is not below the quotient.
         let reciprocal = if weight == 1 { 0 } else { u64::MAX / u64::from(weight) + 1 };
@@ -83,7 +84,7 @@ impl Weight {
     /// With `r = reciprocal` and `e = r * w - 2^64 <= w` the product `d * r / 2^64` is `d / w + d * e / (w * 2^64)`, and the
     /// error stays below `1 / w`, as it must, while `d * e < 2^64`: `2^50 * 10,000 < 2^64`.
     #[inline]
-    fn divide(self, dividend: u64) -> (u64, u32) {
+    pub(super) fn divide(self, dividend: u64) -> (u64, u32) {
         debug_assert!(dividend < 1 << 50);
         if self.reciprocal == 0 {
             return (dividend, 0);
@@ -121,7 +122,7 @@ impl Quantum {
 }
 
 /// The largest single charge, nanoseconds: 18 minutes of one device for one turn. (100 times that is below 2^47.)
-const CHARGE_MAX_NS: u64 = 1 << 40;
+pub(super) const CHARGE_MAX_NS: u64 = 1 << 40;
 
 /// Entities that may become eligible at one pick. Each charge makes at most one ineligible, so they do not pile up.
 const MOVED_AT_ONCE: usize = 16;
@@ -198,6 +199,9 @@ pub(crate) struct Fair {
     quantum: Quantum,
     /// Was every group best-effort so far? Then no group outranks another, and the search by class can be left out.
     one_class: bool,
+    reserves: Reserves,
+    /// Was the group that was picked last picked by a reserve, its own or one above it?
+    by_reserve: bool,
 }
 
 impl Fair {
@@ -220,6 +224,8 @@ impl Fair {
             links: TreeLinks::new(2 * slots),
             quantum,
             one_class: true,
+            reserves: Reserves::new(slots),
+            by_reserve: false,
         }
     }
 
@@ -241,6 +247,7 @@ impl Fair {
         self.entities[leaf(group).index()] = tasks;
         self.entities[child(group).index()] =
             Entity { node: parent, weight: Weight::of(params.weight), class: params.class, ..tasks };
+        self.reserves.enter(group, params.reserve);
     }
 
     /// What a turn is expected to cost.
@@ -309,12 +316,18 @@ impl Fair {
         entity.start = start;
         entity.deadline = start.saturating_add(quantum);
         self.file(id);
+        if self.reserves.any() && !is_leaf(id) {
+            self.reserves.join(node, group_of(id), class);
+        }
     }
 
     /// `id` takes no part any more.
     fn leave(&mut self, id: EntityId) {
         self.unfile(id);
         let Entity { node, class, weight, start, .. } = self.entities[id.index()];
+        if self.reserves.any() && !is_leaf(id) {
+            self.reserves.leave(node, group_of(id));
+        }
         self.entities[id.index()].busy = false;
         let band = self.band(node, class);
         band.weight -= u64::from(weight.weight);
@@ -366,10 +379,13 @@ impl Fair {
     }
 
     fn charge_upwards(&mut self, group: GroupId, charge_ns: u64, mut leaves: bool) {
-        let charge = charge_ns.min(CHARGE_MAX_NS) * u64::from(super::WEIGHT_DEFAULT);
+        let whole = charge_ns.min(CHARGE_MAX_NS) * u64::from(super::WEIGHT_DEFAULT);
         let mut at = leaf(group);
         loop {
             let Entity { node, class, weight, busy, rest, start, usual_ns, .. } = self.entities[at.index()];
+            let is_reserved =
+                self.reserves.any() && !is_leaf(at) && self.reserves.charge(node, group_of(at), charge_ns);
+            let charge = if is_reserved { 0 } else { whole };
             let (advance, rest) = weight.divide(charge + u64::from(rest));
             let moved = start.saturating_add(advance);
             let others = self.nodes[node.index()].bands[class as usize].weight;
@@ -389,7 +405,7 @@ impl Fair {
                 self.refile(at);
             }
             if node == GroupId::ROOT {
-                return;
+                return self.reserves.served(charge_ns);
             }
             at = child(node);
         }
@@ -398,6 +414,7 @@ impl Fair {
     /// Whose tasks are to be served now.
     pub(crate) fn pick(&mut self) -> Option<GroupId> {
         let mut node = GroupId::ROOT;
+        self.by_reserve = false;
         loop {
             let first = self.pick_child(node)?;
             if is_leaf(first) {
@@ -407,8 +424,15 @@ impl Fair {
         }
     }
 
-    /// The child of `node` to be served: of its best busy class the eligible one with the earliest deadline.
+    /// The child of `node` to be served: of its best busy class the one that is short of its reserve, else the eligible one, with the
+    /// earliest deadline.
     fn pick_child(&mut self, node: GroupId) -> Option<EntityId> {
+        if self.reserves.any()
+            && let Some(short) = self.short_child(node)
+        {
+            self.by_reserve = true;
+            return Some(short);
+        }
         let band = self.nodes[node.index()].bands.iter_mut().find(|band| !band.is_empty())?;
         for _ in 0..MOVED_AT_ONCE {
             let Some(next) = band.ahead.first() else { break };
@@ -422,6 +446,53 @@ impl Fair {
         }
         // The least start is never after the average, so that there is one.
         band.eligible.first()
+    }
+
+    /// Was the group that was picked last picked by a reserve?
+    pub(super) fn by_reserve(&self) -> bool {
+        self.by_reserve
+    }
+
+    /// Has a group a reserve?
+    pub(super) fn has_reserves(&self) -> bool {
+        self.reserves.any()
+    }
+
+    #[cold]
+    fn short_child(&self, node: GroupId) -> Option<EntityId> {
+        let class = self.best_class(node)?;
+        let usual_ns = |group| self.entities[child(group).index()].usual_ns;
+        self.reserves.first(node, class, usual_ns).map(child)
+    }
+
+    /// The best class of which a child of `node` is busy.
+    fn best_class(&self, node: GroupId) -> Option<IoClass> {
+        let classes = [IoClass::RealTime, IoClass::BestEffort, IoClass::Idle];
+        classes.into_iter().find(|class| !self.nodes[node.index()].bands[*class as usize].is_empty())
+    }
+
+    /// Would `group`'s own tasks be served within what is due to them: has it, and has every group above it, had no more than its due
+    /// by weight, or less than its reserve, and is no better class busy?
+    pub(super) fn is_within_due(&self, group: GroupId) -> bool {
+        let mut at = leaf(group);
+        loop {
+            let Entity { node, class, busy, start, .. } = self.entities[at.index()];
+            let is_eligible = || self.nodes[node.index()].bands[class as usize].has_reached(start);
+            if !busy
+                || self.best_class(node) != Some(class)
+                || !is_eligible() && !self.is_short_of_reserve(at)
+            {
+                return false;
+            }
+            if node == GroupId::ROOT {
+                return true;
+            }
+            at = child(node);
+        }
+    }
+
+    fn is_short_of_reserve(&self, id: EntityId) -> bool {
+        self.reserves.any() && !is_leaf(id) && self.reserves.is_short(group_of(id))
     }
 
     // ---- comparing ----
@@ -469,13 +540,18 @@ impl Fair {
     /// Has `one` had no more than `other`, by weight, where they compete? (Of the same class; a better one always.)
     pub(crate) fn is_behind(&self, one: GroupId, other: GroupId) -> bool {
         let Some((a, b)) = self.rivals(one, other) else { return true };
+        let [short, other_is] = [a, b].map(|id| self.is_short_of_reserve(id));
         let (a, b) = (&self.entities[a.index()], &self.entities[b.index()]);
-        (a.class, a.start) <= (b.class, b.start)
+        // Who is short of its reserve comes first.
+        (a.class, !short, a.start) <= (b.class, !other_is, b.start)
     }
 
     /// Where both want the device: are the tasks of `one` due more of it than those of `other`?
     pub(crate) fn is_due_more(&self, one: GroupId, other: GroupId) -> bool {
         let Some((a, b)) = self.rivals(one, other) else { return false };
+        if self.reserves.any() {
+            return self.share(one) > self.share(other);
+        }
         let due = |group, rival: EntityId| {
             self.share_below(group, rival) * u64::from(self.entities[rival.index()].weight.weight)
         };
@@ -498,6 +574,9 @@ impl Fair {
     /// What part of the whole is `group`'s own tasks' due among those that are busy, in 2^-20. Those that are not count as
     /// if they came in.
     pub(crate) fn share(&self, group: GroupId) -> u64 {
+        if self.reserves.any() {
+            return self.share_with_reserves(group);
+        }
         let mut share = 1u64 << 20;
         let mut at = leaf(group);
         loop {
@@ -512,15 +591,44 @@ impl Fair {
         }
     }
 
+    /// The same with reserves: what is left of the parent's share after its busy children's reserves is divided by weight, and the
+    /// child's own reserve added. From the leaf up that is `factor * share of the ancestor + more`.
+    #[cold]
+    fn share_with_reserves(&self, group: GroupId) -> u64 {
+        let (mut factor, mut more) = (1i64 << 20, 0i64);
+        let mut at = leaf(group);
+        loop {
+            let Entity { node, class, weight, busy, .. } = self.entities[at.index()];
+            let weight = u64::from(weight.weight);
+            let others = self.nodes[node.index()].bands[class as usize].weight;
+            let all = if busy { others } else { others + weight }.max(1);
+            let (own, reserved) = self.reserves.parts(node, (!is_leaf(at)).then(|| group_of(at)));
+            // Weights and their sum are below 2^14 * 2^32; parts at most 2^20.
+            let by_weight = ((weight << 16) / all) as i64 * 16;
+            more += (factor * (own - ((by_weight * reserved) >> 20))) >> 20;
+            factor = (factor * by_weight) >> 20;
+            if node == GroupId::ROOT {
+                return (factor + more).clamp(1, 1 << 20) as u64;
+            }
+            at = child(node);
+        }
+    }
+
     // ---- changing the tree ----
 
     /// New weights and class.
     pub(super) fn set_params(&mut self, group: GroupId, params: &GroupParams) {
         self.one_class &= params.class == IoClass::BestEffort;
         self.change(leaf(group), |entity| entity.weight = Weight::of(params.leaf_weight));
+        let above = self.node(child(group));
+        self.reserves.leave(above, group);
         self.change(child(group), |entity| {
             (entity.weight, entity.class) = (Weight::of(params.weight), params.class);
         });
+        self.reserves.set(group, params.reserve);
+        if self.entities[child(group).index()].busy {
+            self.reserves.join(above, group, params.class);
+        }
     }
 
     /// Change `id` where it stands: with its debt, which weighs by the new weight, without credit. What is now for the others

@@ -9,9 +9,11 @@
 
 mod charge;
 mod fair;
+mod goals;
 pub(crate) mod ledger;
 pub mod limit;
 mod places;
+mod reserve;
 mod rounds;
 mod stats;
 #[cfg(test)]
@@ -24,7 +26,7 @@ pub use charge::{Bill, Charge};
 pub use ledger::Totals;
 pub(crate) use places::{Claim, Places};
 pub use rounds::Rounds;
-pub use stats::{GroupStats, IoStats};
+pub use stats::{GoalStats, GroupStats, IoStats, TurnBy};
 pub use tunables::{Settings, TUNABLES};
 pub(crate) use turns::{Decision, Turns};
 pub use waits::WaitToken;
@@ -37,6 +39,7 @@ use crate::context::IoClass;
 use crate::request::Request;
 use crate::tunable::SetError;
 use fair::Fair;
+use goals::Goals;
 use ledger::Ledger;
 
 crate::collections::define_id! {
@@ -57,6 +60,9 @@ pub const WEIGHT_DEFAULT: u32 = 100;
 /// its own.
 pub const DEPTH_MAX: usize = 32;
 
+/// What the reserves of all groups below the root may come to, percent: the groups without one are not to starve.
+pub const RESERVE_MAX: u32 = reserve::MOST;
+
 /// What a group is entitled to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GroupParams {
@@ -66,15 +72,30 @@ pub struct GroupParams {
     pub leaf_weight: u32,
     /// Strict among siblings: a best-effort group gets nothing while a real-time one has something to do.
     pub class: IoClass,
+    /// The percentage of the device's service that it gets before weights divide the rest, 0 to [`RESERVE_MAX`]; 0 = none. Strict classes
+    /// come before it. The reserves of its children add up to no more than this.
+    pub reserve: u32,
+    /// How soon a sync request of the group's own tasks is to be on its way to the device and done, nanoseconds; 0 = no goal. While the
+    /// group has had no more than its due it goes first when it would miss that.
+    pub latency_ns: u64,
 }
 
 impl Default for GroupParams {
     fn default() -> GroupParams {
-        GroupParams { weight: WEIGHT_DEFAULT, leaf_weight: WEIGHT_DEFAULT, class: IoClass::BestEffort }
+        GroupParams::DEFAULT
     }
 }
 
 impl GroupParams {
+    /// [`GroupParams::default`], for constants.
+    pub const DEFAULT: GroupParams = GroupParams {
+        weight: WEIGHT_DEFAULT,
+        leaf_weight: WEIGHT_DEFAULT,
+        class: IoClass::BestEffort,
+        reserve: 0,
+        latency_ns: 0,
+    };
+
     /// The default with another weight.
     pub fn weight(weight: u32) -> GroupParams {
         GroupParams { weight, ..GroupParams::default() }
@@ -82,7 +103,10 @@ impl GroupParams {
 
     fn check(&self) -> Result<(), GroupError> {
         let allowed = |weight| (WEIGHT_RANGE.0..=WEIGHT_RANGE.1).contains(&weight);
-        if allowed(self.weight) && allowed(self.leaf_weight) { Ok(()) } else { Err(GroupError::Weight) }
+        if !allowed(self.weight) || !allowed(self.leaf_weight) {
+            return Err(GroupError::Weight);
+        }
+        if self.reserve <= RESERVE_MAX { Ok(()) } else { Err(GroupError::Reserve { free: RESERVE_MAX }) }
     }
 }
 
@@ -98,10 +122,17 @@ pub enum GroupError {
     Unknown,
     /// A weight outside [`WEIGHT_RANGE`].
     Weight,
+    /// The reserves could not all be kept: those of the children of one group would be more than its own (of the root's: more than
+    /// [`RESERVE_MAX`]), or it would be less than those of its children. Or it is the root's, which has the device.
+    Reserve {
+        /// The most, or, below its children's, the least that it may be, percent.
+        free: u32,
+    },
     /// The root cannot be removed.
     Root,
 }
 
+const GOAL_NONE: GoalStats = GoalStats { met: 0, missed_above_due: 0, missed_within_due: 0 };
 const IO_NONE: IoStats = IoStats { ios: 0, sectors: 0, merged: 0, service_ns: 0, wait_ns: 0 };
 
 /// One group.
@@ -121,17 +152,20 @@ pub struct Group {
 
 impl Group {
     const FREE: Group = Group {
-        params: GroupParams {
-            weight: WEIGHT_DEFAULT,
-            leaf_weight: WEIGHT_DEFAULT,
-            class: IoClass::BestEffort,
-        },
+        params: GroupParams::DEFAULT,
         parent: GroupId::ROOT,
         depth: 0,
         used: false,
         removed: false,
         epoch: 0,
-        stats: GroupStats { io: [[IO_NONE; 2]; 3], time_ns: 0, dequeued: 0, idle_ns: 0 },
+        stats: GroupStats {
+            io: [[IO_NONE; 2]; 3],
+            time_ns: 0,
+            dequeued: 0,
+            idle_ns: 0,
+            goal: GOAL_NONE,
+            turns: [0; 3],
+        },
     };
 
     /// What it is entitled to.
@@ -161,6 +195,9 @@ pub struct Groups {
     fair: Fair,
     settings: Settings,
     ledger: Ledger,
+    goals: Goals,
+    /// Who got the last turn, and why.
+    turn_by: Option<(GroupId, TurnBy)>,
     /// Were there ever others than the root? Until then nothing is counted, and elevators need not ask.
     in_use: bool,
 }
@@ -178,7 +215,17 @@ impl Groups {
         let free = Stack::full(GroupId::ROOT, (1..size).rev().map(GroupId::from_index));
         let ledger = Ledger::new(size);
         let places = Places::new(size, capacity, capacity);
-        Groups { slots, free, places, fair, settings, ledger, in_use: false }
+        Groups {
+            slots,
+            free,
+            places,
+            fair,
+            settings,
+            ledger,
+            goals: Goals::new(size),
+            turn_by: None,
+            in_use: false,
+        }
     }
 
     /// Slots of a table for `capacity` groups, the root and the reserve included.
@@ -194,7 +241,7 @@ impl Groups {
     /// A new group below `parent`.
     ///
     /// # Errors
-    /// [`GroupError::Weight`], [`GroupError::Unknown`], [`GroupError::Depth`], [`GroupError::Full`].
+    /// [`GroupError::Weight`], [`GroupError::Unknown`], [`GroupError::Depth`], [`GroupError::Full`], [`GroupError::Reserve`].
     pub fn create(&mut self, parent: GroupId, params: GroupParams) -> Result<GroupId, GroupError> {
         params.check()?;
         self.live(parent)?;
@@ -205,11 +252,13 @@ impl Groups {
         if !self.places.has_one_for(self, parent) {
             return Err(GroupError::Full);
         }
+        self.check_reserve(parent, None, params.reserve)?;
         let id = self.free.pop().ok_or(GroupError::Full)?;
         let epoch = self.slots[id.index()].epoch.wrapping_add(1);
         self.slots[id.index()] = Group { params, parent, depth, used: true, epoch, ..Group::FREE };
         self.ledger.open(id);
         self.fair.enter(id, parent, &params);
+        self.goals.enter(id, params.latency_ns);
         self.ledger.account_mut(parent).holds += 1;
         self.in_use = true;
         self.occupy(id, 1);
@@ -231,14 +280,60 @@ impl Groups {
     /// Change weights and class (*reweigh*, *reclass*); what was charged so far stays charged.
     ///
     /// # Errors
-    /// [`GroupError::Weight`], [`GroupError::Unknown`].
+    /// [`GroupError::Weight`], [`GroupError::Unknown`], [`GroupError::Reserve`].
     pub fn set_params(&mut self, id: GroupId, params: GroupParams) -> Result<(), GroupError> {
         params.check()?;
         self.live(id)?;
+        self.check_reserve(self.slots[id.index()].parent, Some(id), params.reserve)?;
         self.slots[id.index()].params = params;
         self.settle();
         self.fair.set_params(id, &params);
+        self.goals.set(id, params.latency_ns);
         Ok(())
+    }
+
+    /// May a child of `parent`, `id` or a new one, have this reserve?
+    fn check_reserve(&self, parent: GroupId, id: Option<GroupId>, percent: u32) -> Result<(), GroupError> {
+        if percent > 0 {
+            let own = id.map_or(0, |id| self.slots[id.index()].params.reserve);
+            let taken = self.reserved_below(parent) - if id == Some(GroupId::ROOT) { 0 } else { own };
+            let most = match parent {
+                _ if id == Some(GroupId::ROOT) => 0,
+                GroupId::ROOT => RESERVE_MAX,
+                _ => self.slots[parent.index()].params.reserve,
+            };
+            let free = most.saturating_sub(taken);
+            if percent > free {
+                return Err(GroupError::Reserve { free });
+            }
+        }
+        let least = id.filter(|id| *id != GroupId::ROOT).map_or(0, |id| self.reserved_below(id));
+        if percent < least { Err(GroupError::Reserve { free: least }) } else { Ok(()) }
+    }
+
+    /// The reserves of the children of `parent`, in all. O(groups), but only once there is a reserve.
+    fn reserved_below(&self, parent: GroupId) -> u32 {
+        if !self.fair.has_reserves() {
+            return 0;
+        }
+        let child = |(index, group): &(usize, &Group)| *index > 0 && group.used && group.parent == parent;
+        self.slots.iter().enumerate().filter(child).map(|(_, group)| group.params.reserve).sum()
+    }
+
+    /// `id` was removed: of its reserve is kept what its children have; so it is with removed groups above it.
+    fn release_reserve(&mut self, id: GroupId) {
+        let mut at = id;
+        for _ in 0..DEPTH_MAX {
+            let group = &self.slots[at.index()];
+            let kept = self.reserved_below(at);
+            if at == GroupId::ROOT || !group.removed || group.params.reserve == kept {
+                return;
+            }
+            let (parent, params) = (group.parent, GroupParams { reserve: kept, ..group.params });
+            self.slots[at.index()].params = params;
+            self.fair.set_params(at, &params);
+            at = parent;
+        }
     }
 
     /// Remove `id`: it takes no new I/O; what still names it goes to its nearest ancestor that is left. Child groups keep
@@ -249,6 +344,8 @@ impl Groups {
             return Err(GroupError::Root);
         }
         self.slots[id.index()].removed = true;
+        self.release_reserve(id);
+        self.goals.set(id, 0);
         self.reap(id);
         Ok(())
     }
@@ -331,10 +428,63 @@ impl Groups {
         &self.ledger
     }
 
-    /// The group that has the turn, after all bills.
-    pub(crate) fn next(&mut self) -> Option<GroupId> {
+    /// The group that has the turn, after all bills: one that would miss its latency goal, else the tree's.
+    pub(crate) fn next(&mut self, now: u64) -> Option<GroupId> {
         self.settle();
-        self.fair.pick()
+        if self.goals.any()
+            && let Some(group) = self.claimant(now)
+        {
+            self.turn_by = Some((group, TurnBy::Goal));
+            return Some(group);
+        }
+        let group = self.fair.pick()?;
+        let by = if self.fair.by_reserve() { TurnBy::Reserve } else { TurnBy::Weight };
+        self.turn_by = Some((group, by));
+        Some(group)
+    }
+
+    // ---- latency goals ----
+
+    /// The group that goes first because it would miss its goal, and has not had its due. Every bill has reached the tree.
+    #[cold]
+    fn claimant(&mut self, now: u64) -> Option<GroupId> {
+        self.goals.first(&self.fair, now.saturating_add(self.claim_margin_ns()))
+    }
+
+    /// So much before its deadline a request has to go: what is in the device and itself, twice, for they may be longer than usual.
+    fn claim_margin_ns(&self) -> u64 {
+        self.ledger.time_of(self.ledger.in_flight + 1).saturating_mul(2)
+    }
+
+    /// Is the turn of `group` over because another one would miss its goal? (Not where overruns are forgiven: what is billed in the
+    /// middle of a turn would be lost.)
+    #[inline]
+    pub(crate) fn is_claimed_from(&mut self, group: GroupId, now: u64) -> bool {
+        self.goals.any() && self.settings.charges_overrun() && self.another_claims(group, now)
+    }
+
+    #[cold]
+    fn another_claims(&mut self, group: GroupId, now: u64) -> bool {
+        if self.claims_ns() > now {
+            return false;
+        }
+        self.settle();
+        self.claimant(now).is_some_and(|other| other != group)
+    }
+
+    /// When the first group has to go to keep its goal, nanoseconds.
+    fn claims_ns(&self) -> u64 {
+        self.goals.first_deadline_ns().map_or(u64::MAX, |ns| ns.saturating_sub(self.claim_margin_ns()))
+    }
+
+    /// `until`, or before that the time when a group has to go to keep its goal: nothing is held back longer.
+    #[inline]
+    pub(crate) fn no_later_than_goals(&self, until_ns: u64, now: u64) -> u64 {
+        if !self.goals.any() {
+            return until_ns;
+        }
+        let claims_ns = self.claims_ns();
+        if claims_ns > now { until_ns.min(claims_ns) } else { until_ns }
     }
 
     /// Does `id` have something to do (or is it waited for)? Puts it into the tree or takes it out; did that change it?
@@ -444,9 +594,31 @@ impl Groups {
         self.ledger.arrived(payer)
     }
 
+    /// A request of `payer` waits that its goal counts for, if it has one.
+    #[inline]
+    pub(crate) fn goal_arrived(&mut self, payer: GroupId, sync: bool, now: u64) {
+        if sync && self.goals.any() {
+            self.goals.arrived(payer, now);
+        }
+    }
+
+    /// One of those waits no more; if it is on its way to the device, the next one's time begins `now`.
+    #[inline]
+    pub(crate) fn goal_gone(&mut self, payer: GroupId, sync: bool, now: Option<u64>) {
+        if self.goals.any() {
+            self.goals.gone(payer, sync, self.queued(payer), now);
+        }
+    }
+
     /// A request that waited goes to the device. Answers with how many more of `payer` wait.
     #[inline]
     pub(crate) fn issued(&mut self, payer: GroupId, now: u64) -> u32 {
+        if (self.goals.any() || self.fair.has_reserves())
+            && let Some((group, by)) = self.turn_by
+            && group == payer
+        {
+            self.slots[payer.index()].stats.turns[by as usize] += 1;
+        }
         self.ledger.issued(payer, now)
     }
 
@@ -460,6 +632,10 @@ impl Groups {
     pub(crate) fn completed(&mut self, request: &Request, now: u64) {
         self.ledger.completed(request.payer, request.sectors, now);
         self.slots[request.group.index()].stats.count(request, now);
+        if self.goals.any() && request.is_sync() {
+            let stats = &mut self.slots[request.payer.index()].stats.goal;
+            self.goals.judge(request.payer, request.start_ns, now, stats);
+        }
     }
 
     /// The device is done with a request that several wanted.

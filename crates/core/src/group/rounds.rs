@@ -43,8 +43,8 @@ impl<'a> Rounds<'a> {
 
     /// The group whose round goes on; `None` if there is none, or while the device has others' requests and one group is to have it to
     /// itself.
-    pub(crate) fn next(&mut self) -> Option<GroupId> {
-        let group = self.groups.next()?;
+    pub(crate) fn next(&mut self, now: u64) -> Option<GroupId> {
+        let group = self.groups.next(now)?;
         let others = self.groups.ledger.in_flight - self.groups.in_flight(group);
         (others == 0 || !self.groups.settings.drains()).then_some(group)
     }
@@ -102,6 +102,18 @@ impl<'a> Rounds<'a> {
             && ledger.queued > account.queued
             && self.groups.settings.charges_overrun()
             && ledger.time_of(account.in_flight) >= left_ns
+    }
+
+    /// Does the turn of `group` end because another group would miss its latency goal?
+    #[inline]
+    pub(crate) fn is_claimed_from(&mut self, group: GroupId, now: u64) -> bool {
+        self.groups.is_claimed_from(group, now)
+    }
+
+    /// `until_ns`, or before that the time when a group has to go to keep its latency goal.
+    #[inline]
+    pub(crate) fn no_later_than_goals(&self, until_ns: u64, now: u64) -> u64 {
+        self.groups.no_later_than_goals(until_ns, now)
     }
 
     /// How long a group that ran dry is worth waiting for, nanoseconds.

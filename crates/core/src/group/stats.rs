@@ -19,6 +19,28 @@ pub struct IoStats {
     pub wait_ns: u64,
 }
 
+/// Sync requests of a group that has a latency goal ([`super::GroupParams::latency_ns`]): done within it, or why not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GoalStats {
+    /// Done in time.
+    pub met: u64,
+    /// Too late, and the group had had its due while they waited.
+    pub missed_above_due: u64,
+    /// Too late although it had not: the device, or the turn of another group, took longer than that.
+    pub missed_within_due: u64,
+}
+
+/// Why a group got a turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TurnBy {
+    /// It is its turn by weight.
+    Weight,
+    /// It, or a group above it, was short of its reserve.
+    Reserve,
+    /// It would have missed its latency goal.
+    Goal,
+}
+
 /// Counters of one group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GroupStats {
@@ -30,6 +52,11 @@ pub struct GroupStats {
     pub dequeued: u64,
     /// Device time spent waiting for its next request, nanoseconds.
     pub idle_ns: u64,
+    /// Its latency goal, if it has one.
+    pub goal: GoalStats,
+    /// Requests sent in turns that it got by its weight, a reserve (its own or one above it), its goal: see [`TurnBy`]. Counted while a
+    /// group has a reserve or a goal.
+    pub turns: [u64; 3],
 }
 
 impl GroupStats {

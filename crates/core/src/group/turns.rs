@@ -146,7 +146,7 @@ impl Turns {
         }
         if let Some(turn) = self.turn {
             let group = turn.group;
-            let over = now >= turn.end_ns(groups);
+            let over = now >= turn.end_ns(groups) || groups.is_claimed_from(group, now);
             if !over && groups.ledger().account(group).queued > 0 {
                 if !turn.is_sold_out(groups, now) {
                     return self.send(groups, group);
@@ -171,7 +171,8 @@ impl Turns {
     /// Is it worth waiting for the group that has the turn, which has nothing queued?
     fn wait_for(&self, groups: &Groups, turn: &Turn, now: u64) -> Option<Decision> {
         let until_ns = self.worth_waiting_until(groups, turn.group, now)?;
-        Some(Decision::WaitFor { group: turn.group, until: until_ns.min(turn.end_ns(groups)) })
+        let until = groups.no_later_than_goals(until_ns.min(turn.end_ns(groups)), now);
+        Some(Decision::WaitFor { group: turn.group, until })
     }
 
     /// Until when `group`, which has nothing queued, is worth waiting for: for its next request after the last answer, and
@@ -205,7 +206,7 @@ impl Turns {
 
     fn next_turn(&mut self, groups: &mut Groups, now: u64) -> Decision {
         loop {
-            let Some(group) = groups.next() else {
+            let Some(group) = groups.next(now) else {
                 debug_assert!(false, "requests are queued, but no group is busy");
                 return Decision::Rest;
             };
@@ -214,7 +215,9 @@ impl Turns {
             }
             // The reserved one, of which there is one at most: this is not a loop of many rounds.
             match self.worth_waiting_until(groups, group, now) {
-                Some(until) => return Decision::WaitFor { group, until },
+                Some(until) => {
+                    return Decision::WaitFor { group, until: groups.no_later_than_goals(until, now) };
+                }
                 None => self.give_up_place(groups),
             }
         }

@@ -22,7 +22,8 @@ impl ElevatorQueue {
     }
 
     /// A request of `payer` is about to be queued.
-    pub(super) fn group_arrival(&mut self, payer: GroupId, now: u64) {
+    pub(super) fn group_arrival(&mut self, payer: GroupId, sync: bool, now: u64) {
+        self.groups.goal_arrived(payer, sync, now);
         if self.groups.arrived(payer) {
             self.turns.forget(payer);
             self.elevator.queue_started(payer);
@@ -35,8 +36,9 @@ impl ElevatorQueue {
 
     /// `rq`, which was queued, goes neither to the device nor stays.
     pub(super) fn group_withdrawal(&mut self, rq: RequestId) {
-        let payer = self.requests[rq].payer;
+        let (payer, sync) = (self.requests[rq].payer, self.requests[rq].is_sync());
         self.groups.withdrawn(payer);
+        self.groups.goal_gone(payer, sync, None);
         if self.grouping == Grouping::Queues && self.groups.queued(payer) == 0 {
             self.turns.ran_dry(&mut self.groups, payer);
         }
@@ -50,8 +52,10 @@ impl ElevatorQueue {
 
     /// A request of `payer` goes to the device.
     #[inline]
-    pub(super) fn group_issue(&mut self, payer: GroupId, now: u64) {
-        if self.groups.issued(payer, now) == 0 && self.grouping == Grouping::Queues {
+    pub(super) fn group_issue(&mut self, payer: GroupId, sync: bool, now: u64) {
+        let left = self.groups.issued(payer, now);
+        self.groups.goal_gone(payer, sync, Some(now));
+        if left == 0 && self.grouping == Grouping::Queues {
             self.turns.ran_dry(&mut self.groups, payer);
         }
     }
@@ -73,8 +77,9 @@ impl ElevatorQueue {
     /// `rq` came back from the device undone.
     #[cold]
     pub(super) fn group_return(&mut self, rq: RequestId, now: u64) {
-        let payer = self.requests[rq].payer;
+        let (payer, sync) = (self.requests[rq].payer, self.requests[rq].is_sync());
         self.groups.returned(payer, now);
+        self.groups.goal_arrived(payer, sync, now);
         if self.grouping == Grouping::Queues {
             self.turns.arrived(&mut self.groups, payer, now);
             self.tell_paused();
@@ -118,6 +123,7 @@ impl ElevatorQueue {
         };
         let until =
             self.turns.end_ns(&self.groups).filter(|end| *end > now).map_or(until, |end| until.min(end));
+        let until = self.groups.no_later_than_goals(until, now);
         if until == u64::MAX {
             return answer;
         }
@@ -150,6 +156,7 @@ impl ElevatorQueue {
             list.pop_front_of(&mut moved)
         } {
             self.groups.withdrawn(self.requests[rq].payer);
+            self.goal_forgets(rq);
             self.uncount();
             self.requests[rq].state = RequestState::Held;
             self.insert(rq, now);
@@ -165,6 +172,12 @@ impl ElevatorQueue {
         old
     }
 
+    /// `rq` is queued no more, and is about to come again.
+    fn goal_forgets(&mut self, rq: RequestId) {
+        let request = &self.requests[rq];
+        self.groups.goal_gone(request.payer, request.is_sync(), None);
+    }
+
     /// What goes before all others of its group is filed as any other.
     fn file_heads(&mut self, now: u64) {
         for index in 0..self.heads.len() {
@@ -173,6 +186,7 @@ impl ElevatorQueue {
                 list.pop_front_of(&mut heads[index])
             } {
                 self.groups.withdrawn(self.requests[rq].payer);
+                self.goal_forgets(rq);
                 self.uncount();
                 self.requests[rq].state = RequestState::Held;
                 self.insert(rq, now);

@@ -167,6 +167,11 @@ impl DispatchList {
         self.boundary = request.end();
     }
 
+    /// What goes right behind `rq`.
+    pub(crate) fn behind(&self, rq: RequestId) -> Option<RequestId> {
+        self.list.next(&self.links, rq)
+    }
+
     /// All waiting requests, next first.
     pub fn iter(&self) -> impl Iterator<Item = RequestId> + '_ {
         self.list.iter(&self.links)

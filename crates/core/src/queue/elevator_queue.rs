@@ -163,6 +163,11 @@ impl ElevatorQueue {
         &mut *self.elevator
     }
 
+    /// For a host whose flush commands pass this queue by: is one in the device?
+    pub fn set_flushing(&mut self, flushing: bool) {
+        self.device.flushes = u32::from(flushing);
+    }
+
     /// What the elevator has found out about the device by the time `now`, nanoseconds.
     pub fn found(&self, now: u64, tell: &mut dyn FnMut(Finding)) {
         self.elevator.found(&self.device, now, tell);
@@ -180,8 +185,19 @@ impl ElevatorQueue {
     }
 
     /// Does neither the elevator nor the dispatch list hold a request?
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.queued == 0
+    }
+
+    /// The same, under an elevator that then has nothing to say either, and no groups to give turns to.
+    #[inline]
+    pub(crate) fn has_nothing(&self) -> bool {
+        self.queued == 0 && !self.grouped && self.elevator.rests_empty()
+    }
+
+    pub(crate) fn list(&self) -> &DispatchList {
+        &self.list
     }
 
     pub(crate) fn list_mut(&mut self) -> (&mut DispatchList, &Requests) {

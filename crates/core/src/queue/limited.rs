@@ -37,6 +37,23 @@ impl RequestQueue {
         Ok(())
     }
 
+    /// Keep up to so much unused time for `group`'s limit of reads or writes from now on ([`Limiter::set_burst`]).
+    ///
+    /// # Errors
+    /// [`GroupError::Unknown`].
+    pub fn set_burst(
+        &mut self,
+        group: GroupId,
+        direction: Direction,
+        burst_ns: u64,
+    ) -> Result<(), GroupError> {
+        if self.groups().known(group) != group {
+            return Err(GroupError::Unknown);
+        }
+        self.limiter.set_burst(self.lower.groups(), group, direction, burst_ns);
+        Ok(())
+    }
+
     /// Bios that limits hold back.
     #[inline]
     pub fn held(&self) -> usize {
@@ -83,7 +100,7 @@ impl RequestQueue {
     /// a bio waits for a limit. [`RequestQueue::dispatch`] does it too. A host whose device is full calls this at the time
     /// it named, so that the elevator knows what there is; and one that lets waiters resubmit before it dispatches calls it
     /// after a completion, as a bio that waits here for a slot came before them.
-    #[inline]
+    #[inline(always)] // there are none without limits
     pub fn let_in(&mut self, now: u64, entered: impl FnMut(&Bio, Submitted)) -> Option<u64> {
         if self.limiter.held() == 0 { None } else { self.let_in_held(now, entered) }
     }

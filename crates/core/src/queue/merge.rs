@@ -186,7 +186,12 @@ impl RequestQueue {
         self.attach(rq, bio, growth).then(|| self.grown(rq, growth, now))
     }
 
+    #[inline]
     fn find_merge(&mut self, bio: &Bio, now: u64) -> Option<(RequestId, Growth)> {
+        if self.lower.is_empty() { None } else { self.find_queued(bio, now) }
+    }
+
+    fn find_queued(&mut self, bio: &Bio, now: u64) -> Option<(RequestId, Growth)> {
         if let Some(rq) = self.one_hit()
             && let Some(growth) = joins(&self.requests()[rq], bio)
             && self.lower.allow_merge(rq, bio, now)
@@ -293,7 +298,7 @@ impl RequestQueue {
     /// Let a whole request off a plug join one with the elevator that ends where it starts: the one-hit cache or by the end
     /// hash. The elevator may veto it, as it may for a bio.
     pub(super) fn insert_merged(&mut self, rq: RequestId, now: u64) -> bool {
-        if !self.config.nomerges.looks() || !self.requests()[rq].is_mergeable() {
+        if self.lower.is_empty() || !self.config.nomerges.looks() || !self.requests()[rq].is_mergeable() {
             return false;
         }
         let cached = self.one_hit().filter(|low| self.may_coalesce(*low, rq));

@@ -251,11 +251,12 @@ impl RequestQueue {
 
     /// The groups, to create one or change its weight.
     pub fn groups_mut(&mut self) -> &mut Groups {
-        if !self.lower.is_grouped() {
+        if !self.lower.is_grouped() && self.groups().slots() > 1 {
+            let now = self.lower.latest_ns();
+            self.fence_pending_barriers(now);
             self.lower.groups_mut();
-            if self.lower.is_grouped() {
-                self.file_pending_flushes();
-            }
+            self.file_pending_flushes();
+            self.advance_first_fence(now);
         }
         self.lower.groups_mut()
     }
@@ -348,8 +349,8 @@ impl RequestQueue {
 
     /// A bio at `now`.
     #[inline]
-    pub fn submit(&mut self, bio: Bio, now: u64) -> Submitted {
-        let bio = self.adopt(bio);
+    pub fn submit(&mut self, mut bio: Bio, now: u64) -> Submitted {
+        self.adopt(&mut bio);
         if let Some(answer) = self.answer_at_once(&bio) {
             return answer;
         }
@@ -368,8 +369,8 @@ impl RequestQueue {
     /// Let `bio` join a request, if it can, without asking for a slot: for a host that has something to decide before a bio
     /// becomes a request (Linux merges before `rq_qos_throttle`). `None`: nothing happened; go on with [`RequestQueue::submit`].
     /// Where limits hold bios back they come first, and nothing joins here.
-    pub fn join_queued(&mut self, bio: Bio, now: u64) -> Option<RequestId> {
-        let bio = self.adopt(bio);
+    pub fn join_queued(&mut self, mut bio: Bio, now: u64) -> Option<RequestId> {
+        self.adopt(&mut bio);
         if self.limiter.is_used() || self.answer_at_once(&bio).is_some() {
             return None;
         }
@@ -386,8 +387,8 @@ impl RequestQueue {
 
     /// The bio of a task that waited for a slot and was woken. It is not tried for merging again, and its task may take a
     /// batch of requests beyond the limit.
-    pub fn resubmit(&mut self, bio: Bio, now: u64) -> Submitted {
-        let bio = self.adopt(bio);
+    pub fn resubmit(&mut self, mut bio: Bio, now: u64) -> Submitted {
+        self.adopt(&mut bio);
         if let Some(answer) = self.answer_at_once(&bio) {
             // It leaves the slot it was woken for to the next.
             match self.slots.has_groups() {
@@ -429,15 +430,12 @@ impl RequestQueue {
         slots.pass_on(group, sync, &|group| places.claim(groups, group));
     }
 
-    /// The bio in this queue's terms. At least one segment each, so that the segment limit bounds the bios of a request.
+    /// Put the bio in this queue's terms. At least one segment each, so that the segment limit bounds the bios of a request.
     #[inline]
-    fn adopt(&self, bio: Bio) -> Bio {
-        Bio {
-            context: self.contexts().known(bio.context),
-            segments: bio.segments.max(1),
-            flags: self.config.ordering.flags(&bio),
-            ..bio
-        }
+    fn adopt(&self, bio: &mut Bio) {
+        bio.context = self.contexts().known(bio.context);
+        bio.segments = bio.segments.max(1);
+        bio.flags = self.config.ordering.flags(bio);
     }
 
     /// What is refused or needs no I/O.
@@ -623,6 +621,17 @@ impl RequestQueue {
     pub fn dispatch_with(&mut self, now: u64, entered: impl FnMut(&Bio, Submitted)) -> Dispatch {
         let until = self.let_in(now, entered);
         Self::with_limits(self.dispatch_queued(now), until)
+    }
+
+    /// Would [`RequestQueue::dispatch`] answer `Empty` or `Busy` and change nothing? It is cheaper to ask this; `false`: ask that.
+    #[inline]
+    pub fn has_nothing(&mut self, now: u64) -> bool {
+        self.lower.has_nothing()
+            && self.limiter.held() == 0
+            && self.barrier.is_none()
+            && !self.flushes.any()
+            && !self.fences.any()
+            && self.plug.plugged_until(now).is_none()
     }
 
     #[inline]
@@ -815,8 +824,12 @@ impl RequestQueue {
         self.lower.move_context(context, group, now);
     }
 
-    /// `from` waits for the I/O of `whom` from now on: see [`ElevatorQueue::wait_begin`].
+    /// `from` waits for the I/O of `whom` from now on: see [`ElevatorQueue::wait_begin`]. `None` too where barriers keep order
+    /// ([`Ordering::drains`]): a barrier orders the I/O in its group's queue, and donated requests are in another's.
     pub fn wait_begin(&mut self, from: ContextId, whom: ContextId) -> Option<WaitToken> {
+        if self.config.ordering.drains() {
+            return None;
+        }
         self.lower.wait_begin(from, whom)
     }
 

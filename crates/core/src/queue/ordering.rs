@@ -94,6 +94,11 @@ pub(super) const fn with_flush(sequence: u8) -> u8 {
 }
 
 impl Ordering {
+    /// Do barriers keep order, for which the device runs dry?
+    pub const fn drains(self) -> bool {
+        matches!(self, Ordering::Drain | Ordering::DrainFlush | Ordering::DrainFua)
+    }
+
     /// The flags of `bio` as this queue takes them.
     #[inline]
     pub(super) fn flags(self, bio: &Bio) -> Flags {

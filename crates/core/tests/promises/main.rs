@@ -7,6 +7,7 @@
 
 mod barriers;
 mod device;
+mod goals;
 mod groups;
 mod honest;
 mod limits;

@@ -236,6 +236,17 @@ impl Machine {
         self.q.groups_mut().set_params(group, GroupParams::weight(weight)).expect("it is there");
     }
 
+    /// A group with all that may be asked for it.
+    pub fn group_with(&mut self, parent: GroupId, params: GroupParams) -> GroupId {
+        self.q.groups_mut().create(parent, params).expect("there is room")
+    }
+
+    /// A latency goal for a group of this weight.
+    pub fn set_goal(&mut self, group: GroupId, weight: u32, latency_ns: u64) {
+        let params = GroupParams { latency_ns, ..GroupParams::weight(weight) };
+        self.q.groups_mut().set_params(group, params).expect("it is there");
+    }
+
     /// So many requests a second, of reads and of writes each.
     pub fn limit_ios(&mut self, group: GroupId, ios_per_s: u64) {
         for direction in Direction::ALL {

@@ -1,8 +1,8 @@
 //! What a failed request, a wait and a shared flush cost, and whom.
 
-use fairlift_core::queue::QueueConfig;
+use fairlift_core::queue::{QueueConfig, RequestQueue};
 use fairlift_core::request::Status;
-use fairlift_core::{Bio, Dispatch, GroupParams, MS, Op};
+use fairlift_core::{Bio, ContextId, Dispatch, GroupId, GroupParams, MS, Op};
 
 use super::rig::*;
 
@@ -94,5 +94,41 @@ fn who_shares_a_flush_shares_its_cost() {
             stats.time_ns - stats.idle_ns
         });
         assert_eq!(paid, [3 * MS; 3], "{elevator:?}");
+    }
+}
+
+/// Two groups of equal weight, of which one sends nothing but flushes, under `charge=bytes`: it transfers nothing, yet the
+/// device is as long busy for it as for the other one's writes, and it pays for that as for what would have been written meanwhile.
+#[test]
+fn time_without_a_transfer_costs_under_bytes_what_the_device_would_have_transferred() {
+    for elevator in ELEVATORS.into_iter().filter(|(name, _)| *name != "cfq") {
+        let (mut q, [flusher, writer]) = with_groups(grouped_with_sequences(), elevator, [100, 100]);
+        q.groups_mut().set("charge", "bytes").expect("a word of it");
+        let mut now = T;
+        let send = |q: &mut RequestQueue, tenant: (GroupId, ContextId), at: u64, now: u64| {
+            let one = if tenant == flusher { flush(tenant.1) } else { write(tenant.1, 1000 * at, 8) };
+            queued(q.submit(Bio { cookie: at, ..one }, now));
+        };
+        // So that it is known how fast the device is.
+        for at in 1..20 {
+            send(&mut q, writer, at, now);
+            let rq = next(&mut q, &mut now);
+            now += 10 * MS;
+            complete(&mut q, rq, now);
+        }
+        send(&mut q, flusher, 20, now);
+        send(&mut q, writer, 21, now);
+        let mut served = [0_u32; 2];
+        for at in 22..422 {
+            let rq = next(&mut q, &mut now);
+            let is_flush = q.requests()[rq].op == Op::Flush;
+            now += 10 * MS;
+            complete(&mut q, rq, now);
+            served[usize::from(is_flush)] += 1;
+            send(&mut q, if is_flush { flusher } else { writer }, at, now);
+        }
+        let [writes, flushes] = served;
+        let part = f64::from(flushes) / f64::from(writes + flushes);
+        assert!((part - 0.5).abs() < 0.06, "{elevator:?}: {flushes} flushes beside {writes} writes");
     }
 }

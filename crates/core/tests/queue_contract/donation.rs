@@ -1,13 +1,14 @@
 //! Who pays for I/O that somebody waits for.
 
-use fairlift_core::queue::RequestQueue;
+use fairlift_core::queue::{Ordering, QueueConfig, RequestQueue};
 use fairlift_core::{Bio, ContextId, Flags, GroupId, GroupParams, IoClass, IoPrio, MS, Op};
 
 use super::rig::*;
 
 /// Groups of weight 100, 400 and 800, a task in each; and one of weight 100 that wants the device too.
 fn unequal(elevator: (&str, &str)) -> (RequestQueue, [(GroupId, ContextId); 3]) {
-    let (mut q, [low, mid, high, (_, rival)]) = with_groups(grouped(), elevator, [100, 400, 800, 100]);
+    let (mut q, [low, mid, high, (_, rival)]) =
+        with_groups(grouped_with_sequences(), elevator, [100, 400, 800, 100]);
     queued(q.submit(Bio { cookie: RIVAL, ..write(rival, 1 << 20, 8) }, T));
     (q, [low, mid, high])
 }
@@ -24,6 +25,16 @@ fn payer_of(q: &mut RequestQueue, (owner, task): (GroupId, ContextId), sector: u
     assert!(cancel(q, rq, T).is_some());
     assert_eq!(q.groups().queued(payer), 0);
     payer
+}
+
+#[test]
+fn there_is_no_donation_where_barriers_keep_order() {
+    for ordering in [Ordering::Drain, Ordering::DrainFlush, Ordering::DrainFua] {
+        let config = QueueConfig { ordering, ..grouped() };
+        let (mut q, [low, high]) = with_groups(config, ("noop", ""), [100, 800]);
+        assert_eq!(q.wait_begin(high.1, low.1), None, "{ordering:?}");
+        assert_eq!(payer_of(&mut q, low, 0), low.0, "{ordering:?}");
+    }
 }
 
 #[test]
@@ -47,7 +58,7 @@ fn what_somebody_waits_for_is_paid_by_who_is_due_more() {
 #[test]
 fn who_is_due_more_pays_whoever_else_wants_the_device() {
     for wants in ["nobody", "the owner", "who waits", "both"] {
-        let (mut q, [low, high]) = with_groups(grouped(), ("noop", ""), [100, 800]);
+        let (mut q, [low, high]) = with_groups(grouped_with_sequences(), ("noop", ""), [100, 800]);
         for (group, who) in [(low, "the owner"), (high, "who waits")] {
             if wants == who || wants == "both" {
                 queued(q.submit(bio(Op::Write, Flags::NOMERGE, group.1, 9000, 8), T));

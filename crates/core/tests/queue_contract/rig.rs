@@ -28,6 +28,11 @@ pub fn grouped() -> QueueConfig {
     QueueConfig { groups_max: 3, ..unplugged() }
 }
 
+/// The same, where flush sequences keep order: there is no donation where barriers do.
+pub fn grouped_with_sequences() -> QueueConfig {
+    QueueConfig { ordering: sequences(), ..grouped() }
+}
+
 pub fn sequences() -> Ordering {
     Ordering::Sequences { write_cache: true, fua: false }
 }

@@ -15,13 +15,13 @@ use super::Job;
 /// Zeroes that are written at a time where the file system cannot make them.
 const ZEROES: usize = 128 << 10;
 /// Most buffers of one call (`IOV_MAX`).
-pub(super) const BUFFERS_MAX: usize = 1024;
+pub(crate) const BUFFERS_MAX: usize = 1024;
 /// What O_DIRECT wants where the kernel does not say (before Linux 6.1): no device wants more.
 const BLOCK: u32 = 4096;
 
 /// An open file or block device.
-pub(super) struct Disk {
-    pub(super) file: File,
+pub(crate) struct Disk {
+    pub(crate) file: File,
     /// Bytes.
     pub(super) bytes: u64,
     /// Offsets, lengths and memory are multiples of it.

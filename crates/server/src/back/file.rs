@@ -1,5 +1,5 @@
 //! A file or block device. What the page cache can answer at once is done where it comes up; all else by the kernel's own threads
-//! (`uring.rs`) or by ours (`pool.rs`).
+//! (`uring`) or by ours (`pool.rs`).
 
 use std::fmt;
 use std::io;
@@ -13,10 +13,10 @@ use serde::Deserialize;
 
 use super::disk::{BUFFERS_MAX, Disk};
 use super::pool::Pool;
-use super::uring::{self, Uring};
 use super::{BackEnd, Extent, Figures, Finisher, Job, Limits, joined};
 use crate::io::{Action, Fault};
 use crate::log::{Level, log};
+use crate::uring::file::{self as uring, Uring};
 
 /// Jobs at a time if nothing else is asked for.
 pub const DEPTH: u32 = 32;

@@ -4,14 +4,13 @@
 //! [`BackEnd::start`] or [`BackEnd::advance`], or later from a thread of its own through its [`Finisher`]. It never has more of
 //! them than its [`Limits::queue_depth`], and it does not order them.
 
-mod disk;
+pub(crate) mod disk;
 mod extents;
 pub mod file;
 pub mod model;
 pub mod null;
-mod pool;
+pub(crate) mod pool;
 pub mod ram;
-mod uring;
 
 use std::sync::Weak;
 

@@ -112,7 +112,7 @@ impl Shared {
 }
 
 /// The threads. They end with it.
-pub(super) struct Pool(Arc<Shared>);
+pub(crate) struct Pool(Arc<Shared>);
 
 impl Pool {
     /// So many threads, each of which does jobs with `work`. With fewer than asked for it is slower, not wrong.
@@ -143,7 +143,7 @@ impl Pool {
         let _ = self.0.finisher.set(finisher);
     }
 
-    pub(super) fn push(&self, jobs: impl Iterator<Item = Job>) {
+    pub(crate) fn push(&self, jobs: impl Iterator<Item = Job>) {
         let mut line = self.0.line();
         let (mut blocking, mut short) = (0, 0);
         for job in jobs {

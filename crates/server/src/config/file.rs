@@ -12,13 +12,13 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    BackConfig, Config, ConfigError, DeviceConfig, ELEVATOR, ExportConfig, duration, elevator, size,
+    BackConfig, Config, ConfigError, DeviceConfig, ELEVATOR, ExportConfig, burst, duration, elevator, size,
 };
 use crate::back::file::{DEPTH, Engine, Options};
 use crate::device::Share;
-use crate::exports::{ExportOptions, VhostOptions};
+use crate::exports::{ExportOptions, UblkOptions, VhostOptions};
 use crate::front::nbd::Bounds;
-use crate::front::vhost::QUEUES_MAX;
+use crate::front::vhost::{QUEUES_MAX, Trust};
 use crate::net::Address;
 use crate::tls::{Required, TlsOptions};
 
@@ -93,9 +93,12 @@ struct ExportPart {
     #[serde(default)]
     class: GroupClass,
     max: Option<Spanned<String>>,
+    burst: Option<Spanned<String>>,
     goal: Option<Spanned<String>>,
     vhost_user: Option<PathBuf>,
+    ublk: Option<Spanned<String>>,
     queues: Option<Spanned<u16>>,
+    guest_memory: Option<Spanned<String>>,
 }
 
 /// The text, for the lines of errors.
@@ -142,7 +145,8 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Config, ConfigError> {
     for address in file.listen.iter().flat_map(Spanned::get_ref) {
         config.listen.push(source.read(address, Address::parse)?);
     }
-    let for_machines = file.export.iter().any(|part| part.get_ref().vhost_user.is_some());
+    let is_disk = |part: &ExportPart| part.vhost_user.is_some() || part.ublk.is_some();
+    let for_machines = file.export.iter().any(|part| is_disk(part.get_ref()));
     if config.listen.is_empty() && !for_machines {
         let span = file.listen.as_ref().map_or(0..0, Spanned::span);
         return Err(source.error(&span, "listen names no address (unix:PATH, tcp:HOST:PORT)"));
@@ -250,17 +254,28 @@ fn device(source: &Source<'_>, part: &Spanned<DevicePart>) -> Result<DeviceConfi
     Ok(DeviceConfig { name: part.name.clone(), back, elevator, place: source.place(&whole) })
 }
 
-/// How virtual machines reach an export.
-fn vhost(source: &Source<'_>, part: &ExportPart) -> Result<Option<VhostOptions>, ConfigError> {
-    let queues = part.queues.as_ref().map_or(1, |queues| *queues.get_ref());
-    let wrong = match &part.vhost_user {
-        None if part.queues.is_some() => "queues goes with vhost_user only".to_owned(),
-        _ if !(1..=QUEUES_MAX).contains(&queues) => {
-            format!("queues = {queues} is not from 1 to {QUEUES_MAX}")
+/// Queues of the export's disk.
+fn queues(source: &Source<'_>, part: &ExportPart) -> Result<u16, ConfigError> {
+    let Some(queues) = &part.queues else { return Ok(1) };
+    let wrong = match *queues.get_ref() {
+        _ if part.vhost_user.is_none() && part.ublk.is_none() => {
+            "queues goes with vhost_user or ublk only".to_owned()
         }
-        path => return Ok(path.clone().map(|path| VhostOptions { path, queues })),
+        number if !(1..=QUEUES_MAX).contains(&number) => {
+            format!("queues = {number} is not from 1 to {QUEUES_MAX}")
+        }
+        number => return Ok(number),
     };
-    Err(source.error(&part.queues.as_ref().map_or(0..0, Spanned::span), wrong))
+    Err(source.error(&queues.span(), wrong))
+}
+
+/// How virtual machines reach an export.
+fn vhost(source: &Source<'_>, part: &ExportPart, queues: u16) -> Result<Option<VhostOptions>, ConfigError> {
+    let memory = source.read_some(part.guest_memory.as_ref(), Trust::parse)?.unwrap_or_default();
+    if let (None, Some(memory)) = (&part.vhost_user, &part.guest_memory) {
+        return Err(source.error(&memory.span(), "guest_memory goes with vhost_user only"));
+    }
+    Ok(part.vhost_user.clone().map(|path| VhostOptions { path, queues, memory }))
 }
 
 fn export(
@@ -281,7 +296,10 @@ fn export(
         weight: part.weight.as_ref().map_or(Share::default().weight, |weight| *weight.get_ref()),
         class: part.class,
         max: source.read_some(part.max.as_ref(), Max::parse)?.unwrap_or_default(),
+        burst_ns: source.read_some(part.burst.as_ref(), burst)?.unwrap_or(Share::default().burst_ns),
     };
+    let queues = queues(source, part)?;
+    let number = source.read_some(part.ublk.as_ref(), UblkOptions::parse_number)?;
     let options = ExportOptions {
         name: part.name.get_ref().clone(),
         description: part.description.clone(),
@@ -290,7 +308,8 @@ fn export(
         read_only: part.read_only,
         per_connection: part.per_connection,
         share,
-        vhost: vhost(source, part)?,
+        vhost: vhost(source, part, queues)?,
+        ublk: number.map(|number| UblkOptions { number, queues }),
         goal_ns: source.read_some(part.goal.as_ref(), duration)?,
     };
     if options.name.len() > 4096 {

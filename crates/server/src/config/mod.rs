@@ -5,6 +5,7 @@ mod file;
 use std::fmt;
 use std::path::PathBuf;
 
+use fairlift_core::group::limit::BURST_NS;
 use fairlift_sim::device::DeviceSpec;
 use fairlift_sim::kernel::version;
 use fairlift_sim::scheduler::{SchedulerError, SchedulerSpec};
@@ -185,6 +186,17 @@ pub fn duration(text: &str) -> Result<u64, String> {
     let ns = found.and_then(|(number, ns)| number.checked_mul(ns));
     ns.filter(|ns| (1..=3_600_000_000_000).contains(ns))
         .ok_or_else(|| format!("'{text}' is no time (allowed: up to 3600s, such as 500us, 10ms or 2s)"))
+}
+
+/// How much unused time of limits is kept, in nanoseconds.
+///
+/// # Errors
+/// What is allowed.
+pub fn burst(text: &str) -> Result<u64, String> {
+    duration(text)
+        .ok()
+        .filter(|ns| *ns >= BURST_NS)
+        .ok_or_else(|| format!("'{text}' is no burst (allowed: 20ms to 3600s, such as 500ms or 2s)"))
 }
 
 /// Largest size: sectors of it are counted in the core without a thought of overflow.

@@ -140,14 +140,21 @@ impl Machine {
     pub(super) fn close_port(&mut self, port: u32, now: u64) {
         let Some(entry) = self.ports.get_mut(&port) else { return };
         entry.closed = true;
-        let (context, group, flying) = (entry.context, entry.group, entry.flying);
+        self.forget_port(port, now);
+    }
+
+    /// A port that is closed goes with its last bio, and its context and group with it: a bio that waits for a slot is its group's
+    /// until it has one.
+    fn forget_port(&mut self, port: u32, now: u64) {
+        let is_over = |entry: &PortEntry| entry.closed && entry.flying == 0 && entry.answers.is_empty();
+        if !self.ports.get(&port).is_some_and(is_over) {
+            return;
+        }
+        let Some(PortEntry { context, group, .. }) = self.ports.remove(&port) else { return };
         self.queue.context_exit(context, now);
         if let Some(group) = group {
-            // It was there; what is queued is served as its own.
+            // It was there.
             let _: Result<(), GroupError> = self.queue.remove_group(group, now);
-        }
-        if flying == 0 {
-            self.ports.remove(&port);
         }
     }
 
@@ -198,18 +205,18 @@ impl Machine {
     }
 
     /// Whose bios are answered, and the bios.
-    pub(super) fn take_answers(&mut self) -> Vec<Delivery> {
-        let ports = &mut self.ports;
-        let answers = self.answered.drain(..).filter_map(|at| {
-            let port = ports.get_mut(&at)?;
-            let answers = std::mem::take(&mut port.answers);
-            let mailbox = port.mailbox.clone();
-            if port.closed && port.flying == 0 {
-                ports.remove(&at);
+    pub(super) fn take_answers(&mut self, now: u64) -> Vec<Delivery> {
+        let mut answered = std::mem::take(&mut self.answered);
+        let mut deliveries = Vec::with_capacity(answered.len());
+        for at in answered.drain(..) {
+            let Some(port) = self.ports.get_mut(&at) else { continue };
+            deliveries.push((port.mailbox.clone(), std::mem::take(&mut port.answers)));
+            if port.closed {
+                self.forget_port(at, now);
             }
-            Some((mailbox, answers))
-        });
-        answers.collect()
+        }
+        self.answered = answered;
+        deliveries
     }
 
     /// A bio comes in.
@@ -269,7 +276,8 @@ impl Machine {
         while let Some(key) = self.queue.next_wakeup() {
             let Some(bio) = self.waiting.pop(key) else { continue };
             match self.queue.resubmit(bio, now) {
-                Submitted::Full => self.waiting.push_front(key, bio),
+                // Its group may have been removed meanwhile: then it waits as its ancestor's.
+                Submitted::Full => self.waiting.push_front((self.queue.group_of(&bio), key.1), bio),
                 answer => {
                     got_in = true;
                     self.submitted(bio, answer, now);

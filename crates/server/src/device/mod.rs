@@ -158,8 +158,9 @@ impl Device {
         for _ in 0..ROUNDS_MAX {
             let Some(mut machine) = self.free_machine() else { return };
             let left = std::mem::take(&mut *self.inbox());
-            let timer = machine.round(left, clock::now(), &mut jobs);
-            let mut answers = machine.take_answers();
+            let now = clock::now();
+            let timer = machine.round(left, now, &mut jobs);
+            let mut answers = machine.take_answers(now);
             let alone = machine.is_alone(&jobs, caller);
             drop(machine);
             answers.iter_mut().for_each(|(mailbox, ios)| mailbox.deliver(ios));

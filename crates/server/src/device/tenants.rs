@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use fairlift_core::group::limit::Direction;
+use fairlift_core::group::limit::{BURST_NS, Direction};
 use fairlift_core::group::{GroupError, GroupStats};
 use fairlift_core::{GroupId, GroupParams};
 use fairlift_sim::group::limits::Max;
@@ -24,11 +24,18 @@ pub struct Share {
     pub class: GroupClass,
     /// Limits.
     pub max: Max,
+    /// How much unused time of its limits is kept, nanoseconds: after so long without I/O it may do at once what they allow in it.
+    pub burst_ns: u64,
 }
 
 impl Default for Share {
     fn default() -> Share {
-        Share { weight: fairlift_core::group::WEIGHT_DEFAULT, class: GroupClass::Be, max: Max::default() }
+        Share {
+            weight: fairlift_core::group::WEIGHT_DEFAULT,
+            class: GroupClass::Be,
+            max: Max::default(),
+            burst_ns: BURST_NS,
+        }
     }
 }
 
@@ -53,6 +60,7 @@ fn sentence(error: GroupError) -> String {
         GroupError::Full => "there is no group left",
         GroupError::Depth => "the groups are too deep",
         GroupError::Unknown => "there is no such group any more",
+        GroupError::Reserve { .. } => "the reserves cannot all be kept",
         GroupError::Root => "the root stays",
     };
     text.to_owned()
@@ -79,6 +87,7 @@ impl Device {
             machine.queue.groups_mut().set_params(group, params(share))?;
             for (direction, rates) in Direction::ALL.into_iter().zip(share.max.rates()) {
                 machine.queue.set_limit(group, direction, rates, now)?;
+                machine.queue.set_burst(group, direction, share.burst_ns)?;
             }
             Ok(())
         });

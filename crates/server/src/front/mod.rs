@@ -6,6 +6,11 @@
 mod answers;
 pub mod nbd;
 mod operations;
+#[cfg(feature = "ublk")]
+pub mod ublk;
+#[cfg(not(feature = "ublk"))]
+#[path = "no_ublk.rs"]
+pub mod ublk;
 pub mod vhost;
 
 use std::sync::Arc;

@@ -50,7 +50,11 @@ impl Host {
         let server = Server::new(&config).expect("it can be served");
         let stop = Arc::new(AtomicBool::new(false));
         let (runs, watched) = (server.clone(), stop.clone());
-        let thread = Some(std::thread::spawn(move || runs.run(&watched)));
+        let thread = Some(std::thread::spawn(move || {
+            // As `fairlift serve` does; all threads for clients come from this one.
+            fairlift_server::seccomp::confine_thread().expect("a filter");
+            runs.run(&watched);
+        }));
         Host { dir, server, stop, thread }
     }
 
@@ -132,4 +136,9 @@ impl Random {
         self.0 ^= self.0 << 17;
         self.0 % bound
     }
+}
+
+/// A number in the environment, for longer forms of a test.
+pub fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
 }

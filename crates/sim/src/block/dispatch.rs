@@ -9,22 +9,36 @@ use super::stats::op_index;
 use super::{BlockLayer, Done, TraceKind};
 use crate::anatomy::Cause;
 use crate::device::{Command, Completion};
-use crate::engine::earlier;
 use crate::group::Cgroup;
-use crate::kernel::controller::seat::Seat;
 
 impl BlockLayer {
     /// Offer the device what the queue has, if something happened since the last time.
     #[inline(always)] // half of the times nothing did
     pub(crate) fn pump(&mut self, now: u64) {
-        if self.dirty {
+        if self.dirty && !self.passes_over(now) {
             self.offer(now);
         }
+    }
+
+    /// Is there nothing to offer, which is so three times of four an I/O of a quiet elevator? Then it is offered.
+    #[inline]
+    fn passes_over(&mut self, now: u64) -> bool {
+        let nothing = self.queue.has_nothing(now) && self.parked.is_none() && self.disks.is_none();
+        if !nothing || self.recorder.is_some() {
+            return false;
+        }
+        self.dirty = false;
+        self.timer = None;
+        self.book_entered(now);
+        true
     }
 
     #[inline(never)]
     fn offer(&mut self, now: u64) {
         self.dirty = false;
+        if self.disks.is_some() {
+            return self.pump_disks(now);
+        }
         self.timer = None;
         let mut idle = false;
         let until = self.let_in(now);
@@ -36,7 +50,7 @@ impl BlockLayer {
         if self.in_device >= self.depth {
             self.timer = until;
         }
-        while self.has_room() {
+        while self.has_room() && !self.queue.has_nothing(now) {
             let entered = &mut self.entered;
             let answer = self.queue.dispatch_with(now, |bio, answer| entered.push((*bio, answer)));
             self.book_entered(now);
@@ -46,6 +60,7 @@ impl BlockLayer {
                 Dispatch::Idle { until } => {
                     self.timer = Some(until.max(now + 1));
                     idle = true;
+                    self.tell_idle(now, until);
                     break;
                 }
                 Dispatch::Busy | Dispatch::Empty => break,
@@ -80,6 +95,7 @@ impl BlockLayer {
 
     pub(super) fn issue(&mut self, rq: RequestId, now: u64) {
         let request = self.queue.requests()[rq];
+        self.tell_turn(&request, now);
         self.trace_request(TraceKind::Issued, &request, now);
         if let Some(recorder) = &mut self.recorder {
             recorder.issued(rq, &request, self.task_of[request.context.index()], now);
@@ -104,19 +120,30 @@ impl BlockLayer {
     }
 
     pub(crate) fn next_event(&self) -> Option<u64> {
-        let controller = self.seat.as_ref().and_then(Seat::next_event);
-        let qos = self.qos.as_ref().and_then(|qos| qos.next_event());
-        earlier(earlier(self.device.next_event(), self.timer), earlier(controller, qos))
+        if self.disks.is_some() {
+            return self.next_event_below();
+        }
+        let or_never = |at: Option<u64>| at.unwrap_or(u64::MAX);
+        let mut next = or_never(self.device.next_event()).min(or_never(self.timer));
+        if let Some(seat) = &self.seat {
+            next = next.min(or_never(seat.next_event()));
+        }
+        if let Some(qos) = &self.qos {
+            next = next.min(or_never(qos.next_event()));
+        }
+        (next != u64::MAX).then_some(next)
     }
 
     /// Let the device work up to `now` and take what it finished.
     pub(crate) fn advance(&mut self, now: u64) {
-        let mut finished = std::mem::take(&mut self.finished);
-        self.device.advance(now, &mut finished);
-        for completion in finished.drain(..) {
-            self.complete(completion);
+        if self.disks.is_some() {
+            self.dirty = true;
+            return self.advance_disks(now);
         }
-        self.finished = finished;
+        self.device.advance(now, &mut self.finished);
+        if !self.finished.is_empty() {
+            self.complete_finished();
+        }
         if self.timer.is_some_and(|at| at <= now) {
             self.dirty = true;
         }
@@ -129,6 +156,16 @@ impl BlockLayer {
         }
     }
 
+    #[inline(never)]
+    fn complete_finished(&mut self) {
+        let mut finished = std::mem::take(&mut self.finished);
+        for completion in finished.drain(..) {
+            self.complete(completion);
+        }
+        self.finished = finished;
+    }
+
+    #[inline]
     pub(super) fn complete(&mut self, completion: Completion) {
         let (rq, now) = (RequestId::from_index(completion.tag as usize), completion.at_ns);
         self.account(now);

@@ -10,6 +10,8 @@ pub enum Owner {
     Task(TaskId),
     /// The page cache: its I/O with this number.
     Pages(u32),
+    /// An operation on a volume, of which this is the part for one disk.
+    Volume(OpId),
 }
 
 /// A finished operation.

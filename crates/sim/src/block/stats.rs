@@ -34,6 +34,30 @@ pub struct BlockStats {
     pub device_time_ns: Vec<u64>,
 }
 
+impl BlockStats {
+    /// Add those of another disk.
+    pub(super) fn add(&mut self, other: &BlockStats) {
+        let pairs = [
+            (&mut self.requests[..], &other.requests[..]),
+            (&mut self.ticks_ns[..], &other.ticks_ns[..]),
+            (&mut self.sectors[..], &other.sectors[..]),
+            (&mut self.device_time_ns[..], &other.device_time_ns[..]),
+        ];
+        for (sums, more) in pairs {
+            sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        }
+        self.bios += other.bios;
+        self.merged += other.merged;
+        self.merged_writes += other.merged_writes;
+        self.busy_ns += other.busy_ns;
+        self.queue_ns += other.queue_ns;
+        self.device_ns += other.device_ns;
+        self.slot_wait_ns += other.slot_wait_ns;
+        self.held_ns += other.held_ns;
+        self.lock_ns += other.lock_ns;
+    }
+}
+
 pub(super) const fn op_index(op: Op) -> usize {
     match op {
         Op::Read => 0,

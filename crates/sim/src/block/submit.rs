@@ -6,7 +6,7 @@ use fairlift_core::{Bio, Flags, GroupId, Op};
 
 use super::cookie::{TICKET, cookie, from_cookie, ticket_of};
 use super::throttle::Throttled;
-use super::{BlockLayer, Place, TraceKind};
+use super::{BlockLayer, OnDisk, Place, TraceKind};
 use crate::engine::{OpId, TaskId};
 use crate::group::Cgroup;
 use crate::group::limits::PrioClass;
@@ -43,11 +43,13 @@ pub(crate) struct Passes {
     pub(crate) ticket: Option<Ticket>,
     /// To those between merging and the request slot.
     pub(super) slot: Option<Slot>,
+    /// On a volume: where to go on.
+    pub(super) on_disk: Option<OnDisk>,
 }
 
 impl Passes {
     pub(crate) const fn of(ticket: Option<Ticket>) -> Passes {
-        Passes { ticket, slot: None }
+        Passes { ticket, slot: None, on_disk: None }
     }
 }
 
@@ -64,20 +66,24 @@ pub(crate) enum Taken {
 
 impl BlockLayer {
     /// Submit one bio of `op`.
-    pub(crate) fn submit(&mut self, op: OpId, bio: Bio, by: Submitter, attempt: Attempt, now: u64) -> Taken {
+    pub(crate) fn submit(&mut self, op: OpId, bio: &Bio, by: Submitter, attempt: Attempt, now: u64) -> Taken {
         self.dirty = true;
+        if self.disks.is_some() {
+            return self.submit_below(op, *bio, by, attempt, now);
+        }
         self.account(now);
         let (mut passes, place) = match attempt {
             Attempt::ForSlot(passes, place, limit) => (passes, Some((place, limit))),
             Attempt::Passed(passes) => (passes, None),
-            Attempt::New => match self.ask_controller(op, bio, by, now) {
+            Attempt::New => match self.ask_controller(op, *bio, by, now) {
                 Ok(ticket) => (Passes::of(ticket), None),
                 Err(taken) => return taken,
             },
         };
         let again = place.is_some();
         let ticket = passes.ticket;
-        let mut bio = self.addressed(bio, op, by.cgroup, ticket);
+        let mut bio = *bio;
+        self.address(&mut bio, op, by.cgroup, ticket);
         let answer = match (self.throttle(&mut bio, &mut passes, by, now), place) {
             (Throttled::Waits, _) => return Taken::Wait(Attempt::Passed(passes)),
             (Throttled::Joined(rq), _) => Submitted::Merged(rq),
@@ -91,6 +97,9 @@ impl BlockLayer {
         match answer {
             Submitted::Queued(_) | Submitted::Held => {
                 self.trace_bio(TraceKind::Queued, &bio, by.task, now);
+                if answer == Submitted::Held {
+                    self.tell_held(&bio, by.task, now);
+                }
                 self.count_bio(op, ticket);
             }
             Submitted::Merged(_) => {
@@ -123,26 +132,24 @@ impl BlockLayer {
         Taken::Yes
     }
 
-    /// The bio as the queue gets it.
-    pub(super) fn addressed(&self, bio: Bio, op: OpId, cgroup: Cgroup, ticket: Option<Ticket>) -> Bio {
+    /// Make the bio what the queue gets.
+    #[inline]
+    pub(super) fn address(&self, bio: &mut Bio, op: OpId, cgroup: Cgroup, ticket: Option<Ticket>) {
         // Whom a controller's thread submits for the queue may not be told.
-        let group = match (&self.seat, ticket) {
+        bio.group = Some(match (&self.seat, ticket) {
             (Some(seat), Some(ticket)) if seat.was_held(ticket) && !seat.bios_keep_group() => GroupId::ROOT,
             _ => self.group_of(cgroup),
-        };
-        let cookie = match ticket {
+        });
+        bio.cookie = match ticket {
             Some(ticket) => TICKET | u64::from(ticket),
             None => cookie(op, cgroup),
         };
         let policy = self.classes.get(cgroup.index()).copied().unwrap_or_default();
-        let ioprio = match policy {
-            PrioClass::NoChange => bio.ioprio,
-            policy => {
-                let contexts = self.queue.contexts();
-                Some(policy.apply(bio.ioprio.unwrap_or(contexts[contexts.known(bio.context)].ioprio)))
-            }
-        };
-        Bio { cookie, group: Some(group), ioprio, ..bio }
+        if policy != PrioClass::NoChange {
+            let contexts = self.queue.contexts();
+            let own = bio.ioprio.unwrap_or(contexts[contexts.known(bio.context)].ioprio);
+            bio.ioprio = Some(policy.apply(own));
+        }
     }
 
     /// A bio is on its way; one that a controller held was counted when it was held.

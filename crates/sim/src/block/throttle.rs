@@ -29,6 +29,7 @@ impl BlockLayer {
 
     /// The groups have an `io.prio.class`.
     pub(crate) fn set_classes(&mut self, classes: Vec<PrioClass>) {
+        self.disks_mut().iter_mut().for_each(|layer| layer.set_classes(classes.clone()));
         self.classes = classes;
     }
 
@@ -37,6 +38,7 @@ impl BlockLayer {
         if let Some(qos) = &mut self.qos {
             qos.dirtier_pauses(now);
         }
+        self.disks_mut().iter_mut().for_each(|layer| layer.dirtier_pauses(now));
     }
 
     /// What they make of a bio. One that they follow is from now on called by what they know it by.
@@ -85,7 +87,8 @@ impl BlockLayer {
 
     /// How long a task has to pause for what its group owes, nanoseconds.
     pub(crate) fn take_pause(&mut self, task: TaskId) -> u64 {
-        self.qos.as_mut().map_or(0, |qos| qos.take_pause(task))
+        let own = self.qos.as_mut().map_or(0, |qos| qos.take_pause(task));
+        self.disks_mut().iter_mut().fold(own, |sum, layer| sum + layer.take_pause(task))
     }
 
     /// What the block layer itself calls a bio.

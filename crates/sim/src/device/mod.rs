@@ -92,3 +92,27 @@ pub trait Device: Debug {
         0
     }
 }
+
+/// A volume as its users see it: limits. The commands go to the disks below.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Face(pub(crate) Limits);
+
+impl Device for Face {
+    fn limits(&self) -> &Limits {
+        &self.0
+    }
+
+    fn submit(&mut self, command: Command, _now: u64) {
+        debug_assert!(false, "{command:?} did not go to a disk");
+    }
+
+    fn next_event(&self) -> Option<u64> {
+        None
+    }
+
+    fn advance(&mut self, _now: u64, _done: &mut Vec<Completion>) {}
+
+    fn busy_ns(&self) -> u64 {
+        0
+    }
+}

@@ -3,6 +3,7 @@
 //! The lab numbers them by itself ([`Cgroup`]), so that results can be added up by group also under a scheduler that is not told
 //! of groups (`groups=0`); with `groups=1` each is a group of the request queue's too.
 
+mod entitled;
 pub mod limits;
 mod meter;
 mod metric;
@@ -17,11 +18,13 @@ use fairlift_fio::Job;
 use crate::kernel::controller::Entitled;
 use crate::kernel::rq_qos::iocost::model::{CostModel, CostQos, words};
 use crate::scheduler::nearest;
+pub use entitled::GoalTime;
+use entitled::check_entitled;
 use limits::{GroupLimits, Latency, Max, PrioClass, Range, Rate};
 pub(crate) use meter::Meter;
 pub use metric::GroupMetric;
 pub(crate) use result::results;
-pub use result::{GroupFigures, GroupOverTime, GroupResult};
+pub use result::{GoalFigures, GroupFigures, GroupOverTime, GroupResult};
 
 /// Most groups of a run beside the root.
 pub const GROUPS_MAX: usize = 10_000;
@@ -52,6 +55,10 @@ pub struct GroupSpec {
     pub leaf_weight: u32,
     /// `rt`, `be` or `idle`: strict among siblings.
     pub class: GroupClass,
+    /// Percent of the device's service that it gets before weights share out the rest.
+    pub reserve: u32,
+    /// How soon a sync request of its own tasks is to be done.
+    pub latency: GoalTime,
     /// `max`, `range_kb`, `bandwidth_max`, `iops_max`: the most it may have; `io.latency`, `io.prio.class`, `io.cost.*`.
     pub limits: GroupLimits,
 }
@@ -66,6 +73,10 @@ struct FileGroup {
     leaf_weight: u32,
     #[serde(default)]
     class: GroupClass,
+    #[serde(default)]
+    reserve: u32,
+    #[serde(default)]
+    latency: GoalTime,
     max: Option<Max>,
     #[serde(default)]
     io: FileIo,
@@ -137,7 +148,19 @@ impl TryFrom<FileGroup> for GroupSpec {
     type Error = String;
 
     fn try_from(file: FileGroup) -> Result<GroupSpec, String> {
-        let FileGroup { path, weight, leaf_weight, class, max, io, range_kb, bandwidth_max, iops_max } = file;
+        let FileGroup {
+            path,
+            weight,
+            leaf_weight,
+            class,
+            reserve,
+            latency,
+            max,
+            io,
+            range_kb,
+            bandwidth_max,
+            iops_max,
+        } = file;
         let io_weight = io.weight.map(FileWeight::number).transpose()?;
         let weight = one_of("weight", weight, io_weight)?.unwrap_or(WEIGHT_DEFAULT);
         let limits = GroupLimits {
@@ -150,7 +173,7 @@ impl TryFrom<FileGroup> for GroupSpec {
             cost_model: io.cost.model,
             cost_qos: io.cost.qos,
         };
-        Ok(GroupSpec { path, weight, leaf_weight, class, limits })
+        Ok(GroupSpec { path, weight, leaf_weight, class, reserve, latency, limits })
     }
 }
 
@@ -211,6 +234,8 @@ impl GroupSpec {
             weight: WEIGHT_DEFAULT,
             leaf_weight: WEIGHT_DEFAULT,
             class: GroupClass::Be,
+            reserve: 0,
+            latency: GoalTime::default(),
             limits: GroupLimits::default(),
         }
     }
@@ -222,7 +247,13 @@ impl GroupSpec {
             GroupClass::Be => IoClass::BestEffort,
             GroupClass::Idle => IoClass::Idle,
         };
-        GroupParams { weight: self.weight, leaf_weight: self.leaf_weight, class }
+        GroupParams {
+            weight: self.weight,
+            leaf_weight: self.leaf_weight,
+            class,
+            reserve: self.reserve,
+            latency_ns: self.latency.0,
+        }
     }
 }
 
@@ -255,10 +286,12 @@ impl std::fmt::Display for GroupTreeError {
 impl std::error::Error for GroupTreeError {}
 
 /// What can be set of a group.
-pub const KEYS: [&str; 13] = [
+pub const KEYS: [&str; 15] = [
     "weight",
     "leaf_weight",
     "class",
+    "reserve",
+    "latency",
     "max",
     "range_kb",
     "bandwidth_max",
@@ -275,13 +308,14 @@ impl GroupTree {
     /// Enter a group, and its parents if they are missing.
     ///
     /// # Errors
-    /// A weight out of range, or the same path twice.
+    /// A weight out of range, a reserve or a goal for the root, or the same path twice.
     pub fn add(&mut self, group: &GroupSpec) -> Result<(), GroupTreeError> {
         let path = clean(&group.path);
         group.limits.check(path.is_empty()).map_err(|e| GroupTreeError(format!("group '/{path}': {e}")))?;
         for weight in [group.weight, group.leaf_weight] {
             check_weight(&path, u64::from(weight))?;
         }
+        check_entitled(&path, group)?;
         if path.is_empty() {
             self.root_leaf_weight = Some(group.leaf_weight);
             self.root_limits = group.limits;
@@ -339,6 +373,9 @@ impl GroupTree {
         }
         if key == "class" {
             return self.set_class(group, value);
+        }
+        if let "reserve" | "latency" = key {
+            return self.set_entitled(group, key, value);
         }
         if key == "io.weight" {
             let weight = parse_io_weight(value).map_err(GroupTreeError)?;
@@ -553,7 +590,7 @@ impl GroupTree {
         for number in self.numbers().skip(1) {
             let Some(spec) = self.spec(number) else { continue };
             let parent = ids[self.parent(number).unwrap_or_default().index()];
-            // The table was made for as many as there are, with weights that were checked.
+            // The table was made for as many as there are, with weights and reserves that were checked.
             ids.push(groups.create(parent, spec.params()).unwrap_or(GroupId::ROOT));
         }
         ids

@@ -38,8 +38,8 @@ impl GroupFigures {
         512 * self.sectors.iter().sum::<u64>()
     }
 
-    /// Add those of a child.
-    fn add(&mut self, child: &GroupFigures) {
+    /// Add those of a child, or of another disk.
+    pub(crate) fn add(&mut self, child: &GroupFigures) {
         self.device_time_ns += child.device_time_ns;
         for direction in 0..2 {
             self.requests[direction] += child.requests[direction];
@@ -51,6 +51,27 @@ impl GroupFigures {
         self.latency.merge(&child.latency);
         self.gap_longest_ns = self.gap_longest_ns.max(child.gap_longest_ns);
         self.gap_total_ns += child.gap_total_ns;
+    }
+}
+
+/// What became of a group's latency goal: sync requests of the whole run, warm-up included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GoalFigures {
+    /// The goal, nanoseconds.
+    pub goal_ns: u64,
+    /// Done in time.
+    pub met: u64,
+    /// Too late, and the group had had its due.
+    pub missed_above_due: u64,
+    /// Too late although it had not: the device, or another group's turn, took too long.
+    pub missed_within_due: u64,
+}
+
+impl GoalFigures {
+    /// Part of the requests that were too late, 0 to 1.
+    pub fn missed(&self) -> f64 {
+        let missed = self.missed_above_due + self.missed_within_due;
+        missed as f64 / (self.met + missed).max(1) as f64
     }
 }
 
@@ -67,6 +88,12 @@ pub struct GroupResult {
     pub leaf_weight: u32,
     /// Class beside its siblings.
     pub class: GroupClass,
+    /// Percent of the device's service that was reserved for it.
+    pub reserve: u32,
+    /// Its latency goal, if it has one and the queue knows the groups.
+    pub goal: Option<GoalFigures>,
+    /// Requests sent in turns that it got by weight, by a reserve and by a goal; `None` unless a group has one of these.
+    pub turns: Option<[u64; 3]>,
     /// Of its own tasks alone.
     pub own: GroupFigures,
     /// With all groups below it.
@@ -122,6 +149,9 @@ pub(crate) fn results(
         weight: tree.spec(group).map(|spec| spec.weight),
         leaf_weight: tree.leaf_weight(group),
         class: tree.spec(group).map_or(GroupClass::Be, |spec| spec.class),
+        reserve: tree.spec(group).map_or(0, |spec| spec.reserve),
+        goal: None,
+        turns: None,
         own: own(group),
         all: own(group),
         share: 1.0,

@@ -1,5 +1,7 @@
 //! Operations and their bios: how the kernel's parts hand I/O to the block layer, and wait for it.
 
+use std::task::Poll;
+
 use fairlift_core::{Bio, Flags, IoPrio, Op};
 
 use super::controller::Ticket;
@@ -27,8 +29,8 @@ impl Kind {
 
 impl Sys {
     /// The next finished operation of this task.
-    pub async fn next_completion(&self) -> OpDone {
-        self.wait(Why::Io, |machine, task| machine.take_completion(task, None)).await
+    pub fn next_completion(&self) -> impl Future<Output = OpDone> {
+        self.wait(Why::Io, |machine, task| machine.take_completion(task, None))
     }
 
     /// The next finished operation, if there is one already.
@@ -37,8 +39,8 @@ impl Sys {
     }
 
     /// Wait for one operation of this task; others stay to be collected.
-    pub(crate) async fn completion_of(&self, op: OpId) -> u64 {
-        self.wait(Why::Io, |machine, task| machine.take_completion(task, Some(op)).map(|d| d.at_ns)).await
+    pub(crate) fn completion_of(&self, op: OpId) -> impl Future<Output = u64> {
+        self.wait(Why::Io, move |machine, task| machine.take_completion(task, Some(op)).map(|d| d.at_ns))
     }
 
     pub(crate) fn open_op(&self, owner: Owner) -> OpId {
@@ -84,15 +86,15 @@ impl Sys {
         whose: &dyn Fn(u64) -> Option<Cgroup>,
     ) {
         let (context, max) = {
-            let mut machine = self.machine.borrow_mut();
-            let limits = machine.block.queue().config().limits;
-            let max = u64::from(limits.max_sectors).min(u64::from(limits.max_segments) * PAGE_SECTORS);
+            let machine = self.machine.borrow();
+            let max = machine.block.bio_sectors_max();
             (machine.context_of(self.task), if kind.page_by_page { PAGE_SECTORS } else { max })
         };
         let mut at = run.sector;
         let end = run.sector + run.sectors;
         while at < end {
-            let sectors = max.min(end - at) as u32;
+            let room = self.machine.borrow().block.room_at(at);
+            let sectors = max.min(end - at).min(room) as u32;
             let segments = u64::from(sectors).div_ceil(PAGE_SECTORS) as u16;
             let Kind { op: what, flags, ioprio, .. } = kind;
             let bio = Bio {
@@ -132,52 +134,73 @@ impl Sys {
     }
 
     /// Submit a bio, waiting for a controller, for room among the bios its limit holds and for a request slot if need be.
-    async fn submit_as(&self, op: OpId, bio: Bio, cgroup: Option<Cgroup>, mut attempt: Attempt) {
-        let scheduled_ns = {
+    pub(super) async fn submit_as(&self, op: OpId, bio: Bio, cgroup: Option<Cgroup>, attempt: Attempt) {
+        let (now, scheduled_ns) = {
             let mut machine = self.machine.borrow_mut();
             let now = machine.now();
-            machine.block.enter_scheduler(&bio, now)
+            (now, machine.block.enter_scheduler(&bio, now))
         };
-        if scheduled_ns > self.now() {
+        if scheduled_ns > now {
             self.pause_until(scheduled_ns, Why::CPU).await;
         }
-        loop {
-            let mut waits = false;
-            let sleep_until = self
-                .wait(Why::Because(Cause::Slot), |machine, task| {
-                    let now = machine.now();
-                    if waits && machine.block.is_waiting(task) {
-                        return None; // woken for another reason
-                    }
-                    match machine.block.submit(op, bio, machine.submitter(task, cgroup), attempt, now) {
-                        Taken::Yes => Some(None),
-                        Taken::Sleep(at, then) => {
-                            attempt = then;
-                            Some(Some(at))
-                        }
-                        Taken::Wait(then) => {
-                            (attempt, waits) = (then, true);
-                            None
-                        }
-                    }
-                })
-                .await;
-            match sleep_until {
-                None => return self.pause_for_group().await,
-                Some(at) => self.sleep_until(at).await,
-            }
+        let mut taken = self.try_bio(op, &bio, cgroup, attempt);
+        while taken != Taken::Yes {
+            taken = self.try_again(op, &bio, cgroup, taken).await;
+        }
+        let owed_ns = self.owed_ns();
+        if owed_ns > 0 {
+            self.pause(owed_ns, Why::Because(Cause::Throttle)).await;
         }
     }
 
-    /// A program's task whose group owes for what was not held up (io.latency, io.cost) pauses.
-    async fn pause_for_group(&self) {
-        let pause_ns = {
-            let mut machine = self.machine.borrow_mut();
-            let is_daemon = machine.submitter(self.task, None).daemon;
-            let pause_ns = machine.block.take_pause(self.task);
-            if is_daemon { 0 } else { pause_ns }
+    /// What becomes of a bio, which most often goes at once.
+    fn try_bio(&self, op: OpId, bio: &Bio, cgroup: Option<Cgroup>, attempt: Attempt) -> Taken {
+        let mut taken = Taken::Yes;
+        let _ = self.poll(Why::Because(Cause::Slot), |machine, task| {
+            let now = machine.now();
+            taken = machine.block.submit(op, bio, machine.submitter(task, cgroup), attempt, now);
+            (!matches!(taken, Taken::Wait(_))).then_some(())
+        });
+        taken
+    }
+
+    /// The same of one that did not, when its task has slept or was woken.
+    async fn try_again(&self, op: OpId, bio: &Bio, cgroup: Option<Cgroup>, taken: Taken) -> Taken {
+        let mut attempt = match taken {
+            Taken::Yes => return taken,
+            Taken::Sleep(at, then) => {
+                self.sleep_until(at).await;
+                return self.try_bio(op, bio, cgroup, then);
+            }
+            Taken::Wait(then) => then,
         };
-        self.pause(pause_ns, Why::Because(Cause::Throttle)).await;
+        let mut sleeps = false;
+        std::future::poll_fn(|_| {
+            if !std::mem::replace(&mut sleeps, true) {
+                return Poll::Pending;
+            }
+            self.poll(Why::Because(Cause::Slot), |machine, task| {
+                if machine.block.is_waiting(task) {
+                    return None; // woken for another reason
+                }
+                let now = machine.now();
+                match machine.block.submit(op, bio, machine.submitter(task, cgroup), attempt, now) {
+                    Taken::Wait(then) => {
+                        attempt = then;
+                        None
+                    }
+                    taken => Some(taken),
+                }
+            })
+        })
+        .await
+    }
+
+    /// How long a program's task pauses as its group owes for what was not held up (io.latency, io.cost), nanoseconds.
+    fn owed_ns(&self) -> u64 {
+        let machine = &mut *self.machine.borrow_mut();
+        let pause_ns = machine.block.take_pause(self.task);
+        if pause_ns > 0 && machine.submitter(self.task, None).daemon { 0 } else { pause_ns }
     }
 
     /// Write these blocks of the device, a bio each, and wait for all of them.

@@ -47,7 +47,7 @@ impl Sys {
     async fn read_ahead(&self, file: FileId, page: u64, request: u64, ra: &mut ReadaheadState) {
         let window = {
             let mut machine = self.machine.borrow_mut();
-            let congested = machine.block.queue().is_congested(true);
+            let congested = machine.block.is_congested(true);
             machine.kernel.cache.readahead(file, page, request, congested, ra)
         };
         if let Some(window) = window {

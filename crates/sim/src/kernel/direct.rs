@@ -1,11 +1,12 @@
 //! Direct I/O: past the page cache, straight between program and device.
 
-use fairlift_core::{Flags, IoPrio, Op};
+use fairlift_core::{Bio, Flags, IoPrio, Op};
 
+use super::Rules;
 use super::bio::Kind;
-use super::files::{FileId, PAGE, Run};
+use super::files::{FileId, PAGE, PAGE_SECTORS, Run};
 use super::vfs::Errno;
-use crate::block::Owner;
+use crate::block::{Attempt, Owner};
 use crate::engine::{OpId, Sys};
 
 /// What a direct I/O does.
@@ -26,6 +27,16 @@ pub struct DirectIo {
     pub through: bool,
 }
 
+impl DirectIo {
+    fn flags(&self, rules: &Rules) -> Flags {
+        match self.op {
+            Op::Read => rules.direct_read,
+            _ if self.through && rules.blk_mq => rules.direct_write.or(Flags::FUA),
+            _ => rules.direct_write,
+        }
+    }
+}
+
 impl Sys {
     /// Does a direct write under O_DSYNC or O_SYNC ask for FUA by itself? To a block device it does, and the call that waits for it flushes
     /// all the same when the write is done: three trips where the device has no FUA. Source: Linux 6.12 `block/fops.c`
@@ -40,6 +51,39 @@ impl Sys {
     /// # Errors
     /// [`Errno::NoSpace`].
     pub async fn submit_direct(&self, io: DirectIo) -> Result<OpId, Errno> {
+        let Some((op, bio)) = self.only_bio(&io) else {
+            return self.submit_bios(io).await;
+        };
+        self.submit_as(op, bio, None, Attempt::New).await;
+        self.close_op(op);
+        Ok(op)
+    }
+
+    /// The bio of an I/O that is but one, within a file that lies in one piece; its operation is open. `None`: it takes a closer
+    /// look.
+    fn only_bio(&self, io: &DirectIo) -> Option<(OpId, Bio)> {
+        let machine = &mut *self.machine.borrow_mut();
+        let sector = machine.kernel.files.only_run(io.file, io.offset, io.bytes)?;
+        let sectors = (io.offset + io.bytes).div_ceil(512) - io.offset / 512;
+        if sectors > machine.block.bio_sectors_max() || sectors > machine.block.room_at(sector) {
+            return None;
+        }
+        let op = machine.block.open_op(Owner::Task(self.task));
+        let bio = Bio {
+            cookie: 0,
+            op: io.op,
+            flags: io.flags(&machine.kernel.rules),
+            sector,
+            sectors: sectors as u32,
+            segments: sectors.div_ceil(PAGE_SECTORS) as u16,
+            context: machine.context_of(self.task),
+            ioprio: io.ioprio,
+            group: None,
+        };
+        Some((op, bio))
+    }
+
+    async fn submit_bios(&self, io: DirectIo) -> Result<OpId, Errno> {
         let mut direct_end = io.offset + io.bytes;
         if matches!(io.op, Op::Read | Op::Write) && self.is_ext(io.file) {
             self.read_index_of(io.file, io.offset / PAGE, direct_end.div_ceil(PAGE)).await;
@@ -51,14 +95,7 @@ impl Sys {
         let direct = DirectIo { bytes: direct_end - io.offset, ..io };
         let runs = self.direct_runs(&direct);
         for run in &runs {
-            let flags = {
-                let rules = &self.machine.borrow().kernel.rules;
-                match io.op {
-                    Op::Read => rules.direct_read,
-                    _ if io.through && rules.blk_mq => rules.direct_write.or(Flags::FUA),
-                    _ => rules.direct_write,
-                }
-            };
+            let flags = io.flags(&self.machine.borrow().kernel.rules);
             self.submit_run(op, Kind { ioprio: io.ioprio, ..Kind::new(io.op, flags) }, *run).await;
         }
         self.machine.borrow_mut().kernel.files.keep_room(runs);

@@ -169,6 +169,15 @@ impl Files {
         self.room = runs;
     }
 
+    /// The first sector on the device of some bytes that are there, of a file without a file system that lies in one piece.
+    #[inline]
+    pub(crate) fn only_run(&self, file: FileId, offset: u64, bytes: u64) -> Option<u64> {
+        let file = &self.files[file.0];
+        let Place::Contiguous(first) = file.place else { return None };
+        let is_there = bytes > 0 && offset + bytes <= file.bytes && file.ext.is_none();
+        is_there.then(|| first + offset / 512)
+    }
+
     /// The runs on the device of `sectors` sectors from `sector` of the file, appended to `runs`. Holes are skipped (they read as
     /// zeros without I/O); with `allocate` those of a file without a file system get a place.
     pub(crate) fn map(

@@ -23,6 +23,7 @@ mod writeback;
 pub use cache::{Advice, ReadaheadState};
 pub use direct::DirectIo;
 pub use ext::{DataMode, Filesystem, FsKind, Mount};
+pub(crate) use files::PAGE_SECTORS;
 pub use files::{FileId, Layout, NoSpace, PAGE};
 pub use journal::JournalStats;
 pub use raw::RawIo;

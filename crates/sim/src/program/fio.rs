@@ -153,7 +153,7 @@ pub fn spawn(
 
 /// Device time charged to the task's io context so far.
 fn device_time_ns(machine: &Machine, task: TaskId) -> u64 {
-    machine.block.stats().device_time_ns[machine.context_of(task).index()]
+    machine.block.device_time_of(machine.context_of(task).index())
 }
 
 fn nonzero(value: u64) -> Option<u64> {
@@ -337,7 +337,11 @@ impl Process {
 
     /// The next I/O, while time and amount allow one. Waits for its turn if there is a rate.
     async fn next_io(&mut self, sys: &Sys) -> Option<Step> {
-        let io = self.next_in_turn(sys).await?;
+        let io = match self.pace.is_limited() {
+            true => self.next_in_turn(sys).await?,
+            false if self.is_over(sys.now()) => return None,
+            false => self.stream.next()?,
+        };
         let file = self.files[io.file];
         if self.filled && sys.size_of(file) <= io.offset_bytes && io.kind == IoKind::Data(Direction::Read) {
             return None;
@@ -395,13 +399,11 @@ impl Process {
         sys.sleep_until(self.limit_ns.map_or(until, |limit| until.min(limit))).await;
     }
 
-    /// Think, if it is time to.
+    /// It is time to think.
     async fn think(&mut self, sys: &Sys) {
-        if self.pace.thinks(sys.now()) {
-            self.pause_until(sys, sys.now(), true).await;
-            let pause = self.pace.pause(sys.now());
-            self.pause_until(sys, sys.now() + pause, true).await;
-        }
+        self.pause_until(sys, sys.now(), true).await;
+        let pause = self.pace.pause(sys.now());
+        self.pause_until(sys, sys.now() + pause, true).await;
     }
 
     /// The priority of the next I/O, if it gets one of its own (`cmdprio_*`).
@@ -452,7 +454,9 @@ impl Process {
                 self.result.count_depth(1);
             }
             self.pace.completed();
-            self.think(sys).await;
+            if self.pace.thinks(sys.now()) {
+                self.think(sys).await;
+            }
         }
     }
 
@@ -517,7 +521,9 @@ impl Process {
             }
             let wanted = self.job.submission.batch_complete_min.clamp(1, self.in_flight.max(1));
             self.collect(sys, wanted).await;
-            self.think(sys).await;
+            if self.pace.thinks(sys.now()) {
+                self.think(sys).await;
+            }
         }
     }
 
@@ -538,7 +544,9 @@ impl Process {
                 }
             };
             self.submit(sys, &io).await;
-            self.think(sys).await;
+            if self.pace.thinks(sys.now()) {
+                self.think(sys).await;
+            }
         }
         sys.close_plug();
         sys.unplug();

@@ -80,6 +80,11 @@ impl Pace {
         }
     }
 
+    /// Is there a rate to keep to?
+    pub(super) fn is_limited(&self) -> bool {
+        self.rates.iter().any(Option::is_some)
+    }
+
     /// May the next I/O be drawn? A mixed job goes on in whichever direction is due, and tosses its coin while both are.
     pub(super) fn turn(&self, now: u64) -> Turn {
         if !self.mixed {

@@ -13,6 +13,7 @@ use toml::Spanned;
 
 use super::published::{Accept, Compare, LeftOut, Metric, Origin, Over, Published};
 use super::{Case, Scenario, Vars};
+use crate::block::Volume;
 use crate::device::DeviceSpec;
 use crate::group::{GroupMetric, GroupSpec, GroupTree};
 use crate::kernel::{Filesystem, Memory, version};
@@ -71,6 +72,7 @@ struct File {
     journal_yields: bool,
     #[serde(default)]
     fresh_files: bool,
+    volume: Option<Spanned<FileVolume>>,
     jobs: Option<Spanned<String>>,
     jobs_file: Option<Spanned<String>>,
     #[serde(default)]
@@ -85,6 +87,14 @@ struct File {
     published: Vec<FilePublished>,
     #[serde(default)]
     left_out: Vec<LeftOut>,
+}
+
+/// Several of the device under one volume.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileVolume {
+    disks: Spanned<usize>,
+    stripe_kib: Spanned<u64>,
 }
 
 #[derive(Deserialize)]
@@ -211,6 +221,7 @@ impl Reader<'_> {
 
     fn scenario(&self, file: File) -> Result<Scenario, ScenarioError> {
         let device = self.device(&file.device)?;
+        let device = self.under_volume(&device, file.volume.as_ref())?;
         let mut rules = match &file.kernel {
             None => version::DEFAULT.clone(),
             Some(name) => version::find(name.get_ref())
@@ -292,6 +303,26 @@ impl Reader<'_> {
         found.map_err(|e| self.at(name.span(), e.to_string()))
     }
 
+    fn under_volume(
+        &self,
+        device: &DeviceSpec,
+        volume: Option<&Spanned<FileVolume>>,
+    ) -> Result<DeviceSpec, ScenarioError> {
+        let Some(volume) = volume else { return Ok(device.clone()) };
+        let FileVolume { disks, stripe_kib } = volume.get_ref();
+        let (least, most) = Volume::DISKS;
+        if !(least..=most).contains(disks.get_ref()) {
+            return Err(self.at(disks.span(), format!("disks must be {least} to {most}")));
+        }
+        let kib = *stripe_kib.get_ref();
+        if !kib.is_multiple_of(4) || !(4..=1 << 40).contains(&kib) {
+            let message = "stripe_kib must be a multiple of 4 (a page), at least 4".to_owned();
+            return Err(self.at(stripe_kib.span(), message));
+        }
+        let volume = Volume { disks: *disks.get_ref(), stripe_sectors: kib * 2 };
+        device.under(Some(volume)).map_err(|message| self.at(stripe_kib.span(), message))
+    }
+
     fn filesystem(&self, file: &File) -> Result<Filesystem, ScenarioError> {
         let name = file.filesystem.as_ref().map_or("raw", |name| name.get_ref());
         let options = file.mount.as_ref().map_or("", |mount| mount.get_ref());
@@ -361,6 +392,11 @@ impl Reader<'_> {
         let mut tree = GroupTree::default();
         for group in &file.group {
             tree.add(group.get_ref()).map_err(|e| self.at(group.span(), e.to_string()))?;
+        }
+        if let Some((path, why)) = tree.unkept_reserve() {
+            let named = |group: &&Spanned<GroupSpec>| tree.find(&group.get_ref().path) == tree.find(&path);
+            let span = file.group.iter().find(named).map_or(jobs_place.clone(), Spanned::span);
+            return Err(self.at(span, why));
         }
         tree.join_jobs(jobs).map_err(|e| self.at(jobs_place, e.to_string()))?;
         for entry in &file.program {

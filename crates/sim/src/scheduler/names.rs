@@ -171,7 +171,7 @@ const NAMES: [Name; 13] = [
         preset: &[("group_isolation", "1")],
         ..Name::ours("fl-cfq", "cfq", 970).without_wbt()
     },
-    // Not in the module yet; nobody has measured what it costs the processor.
+    // One name under all kernels; in the module it is fl-fair. What it costs the processor stands in docs/kernel.md.
     Name::new("fair", Era::Ours, "fl-cfq", "it is this project's own"),
 ];
 

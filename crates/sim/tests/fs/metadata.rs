@@ -62,6 +62,31 @@ fn in_memory_they_cost_nothing() {
     );
 }
 
+/// Single blocks out of 256 parts of a file, each with an index block of its own.
+#[test]
+fn a_part_of_them_can_be_in_memory() {
+    let extra = |mount| {
+        let on = computer("2.6.34", "ext3", mount);
+        let mut simulation = on.build();
+        simulation.with_machine(|m| {
+            m.make_file("/f", 1024 * MIB).expect("there is room");
+            m.block_mut().start_trace();
+        });
+        simulation.spawn(IoPrio::DEFAULT, |sys| async move {
+            let file = sys.open("/f", OpenFlags::RDWR.direct()).await.expect("it is there");
+            for n in 0..256 {
+                sys.pread(file, n * 4 * MIB + MIB, 4 * KIB).await.expect("a read");
+            }
+        });
+        assert_eq!(simulation.run(3_600_000_000_000, &mut |_| {}), Outcome::Finished);
+        lines(&simulation).iter().filter(|line| line.kind == TraceKind::Issued).count() - 256
+    };
+    assert_eq!((extra("metadata=100%"), extra("metadata=0%")), (0, extra("metadata=cold")));
+    assert_eq!(extra("metadata=cold"), 256);
+    let of_a_tenth = extra("metadata=90%");
+    assert!((13..=38).contains(&of_a_tenth), "{of_a_tenth} of 256; 26 within 2.6 standard deviations");
+}
+
 #[test]
 fn a_buffered_stream_reads_one_every_4_mib() {
     let stream = |mount| {

@@ -128,7 +128,7 @@ impl<W: Write> BlkparseWriter<W> {
     fn count_losses(&mut self, event: &Event) {
         let losses = &mut self.losses;
         losses.add_if(!event.bytes.is_multiple_of(512) || event.skew_bytes > 0, "parts of a sector");
-        losses.add_if(event.cgroup.is_some(), "control groups");
+        losses.add_if(event.cgroup.is_some(), "cgroups");
         losses.add_if(event.ioprio.is_some(), "I/O priorities");
         losses.add_if(event.response_ns.is_some(), "response times");
         losses.add_if(matches!(event.op, Op::Sync | Op::DataSync), "sync of a file");

@@ -2,6 +2,7 @@
 
 use fairlift_trace::{Action, Event, Flags, Op, Step, Tracker};
 
+use super::messages::Told;
 use crate::error::Failure;
 use crate::trace::input::Input;
 use crate::trace::inspect::messages::{Kind, Messages};
@@ -86,17 +87,28 @@ pub struct Trace {
     pub requests: u64,
     /// What the elevator, the kernel or a user wrote into it, by kind.
     pub messages: Vec<Kind>,
+    /// The same one by one.
+    pub told: Vec<Told>,
 }
 
 /// Reads all of it.
 pub fn read(mut input: Input, name: &str) -> Result<Trace, Failure> {
-    let mut trace =
-        Trace { name: name.to_owned(), ios: Vec::new(), open: 0, requests: 0, messages: Vec::new() };
+    let mut trace = Trace {
+        name: name.to_owned(),
+        ios: Vec::new(),
+        open: 0,
+        requests: 0,
+        messages: Vec::new(),
+        told: Vec::new(),
+    };
     let (mut tracker, mut messages) = (Tracker::default(), Messages::default());
     while let Some(event) = input.next()? {
         match event.action {
             Action::Message => {
-                messages.add(&event, input.reader().payload());
+                let payload = input.reader().payload();
+                messages.add(&event, payload);
+                let text = String::from_utf8_lossy(payload).trim_end().to_owned();
+                trace.told.push(Told { text, at_ns: event.time_ns });
             }
             Action::Issue if event.bytes > 0 => trace.requests += 1,
             _ => {}

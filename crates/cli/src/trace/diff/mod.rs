@@ -1,6 +1,7 @@
 //! `fairlift diff`: two traces of the same I/O beside each other, for instance a kernel's and the lab's replay of it.
 
 mod ios;
+mod messages;
 mod pairs;
 mod table;
 
@@ -15,6 +16,7 @@ use crate::error::Failure;
 use crate::json;
 use crate::output::Output;
 use ios::{Class, Io, Trace};
+use messages::{MessageFigures, MessageLine};
 use pairs::{Figures, Pairs};
 
 /// Exit code of traces that differ, as diff(1) has it.
@@ -34,6 +36,10 @@ struct Difference {
     first: Vec<Line>,
     /// Messages by kind.
     messages: Vec<MessageKind>,
+    /// Messages one by one, if both traces have some.
+    message_figures: Option<MessageFigures>,
+    /// The first of them at another time, or in one trace only.
+    first_messages: Vec<MessageLine>,
 }
 
 /// One of the two traces.
@@ -87,6 +93,15 @@ pub fn diff(arguments: &DiffArguments) -> Result<ExitCode, Failure> {
         }
     }
     let pairs = Pairs::of(&a, &b);
+    let in_both = !a.told.is_empty() && !b.told.is_empty();
+    let zeroes = (pairs.zero_a, pairs.zero_b);
+    let (message_figures, first_messages) = match in_both {
+        true => {
+            let told = messages::compare(&a.told, &b.told, zeroes, arguments.within, arguments.lines);
+            (Some(told.0), told.1)
+        }
+        false => (None, Vec::new()),
+    };
     let found = Difference {
         a: About::of(&a),
         b: About::of(&b),
@@ -95,6 +110,8 @@ pub fn diff(arguments: &DiffArguments) -> Result<ExitCode, Failure> {
         figures: classes(&pairs, arguments.within),
         first: first_lines(&pairs, arguments.within, arguments.lines),
         messages: kinds(&a.messages, &b.messages),
+        message_figures,
+        first_messages,
     };
     let text = match arguments.output_format {
         InspectFormat::Table => output.style().visible(&table::table(&found, &pairs, output.style())),

@@ -161,7 +161,7 @@ impl<'a> Pairs<'a> {
 }
 
 /// The length of the longest subsequence that never falls: each value is put on the first pile whose top is greater.
-fn longest_rising(values: impl Iterator<Item = u64>) -> usize {
+pub fn longest_rising(values: impl Iterator<Item = u64>) -> usize {
     let mut tops: Vec<u64> = Vec::new();
     for value in values {
         let pile = tops.partition_point(|top| *top <= value);

@@ -26,6 +26,7 @@ pub fn table(of: &Difference, pairs: &Pairs<'_>, style: Style) -> String {
     let _ = write!(out, "\n{}", figures(of, style));
     let _ = write!(out, "{}", first_differences(of, pairs, style));
     let _ = write!(out, "{}", messages(of, style));
+    let _ = write!(out, "{}", messages_by_line(of, style));
     let _ = write!(out, "\n{}", verdict(of));
     out
 }
@@ -100,6 +101,36 @@ fn messages(of: &Difference, style: Style) -> String {
         ]);
     }
     format!("\n{}", grid.render(style, 40))
+}
+
+/// Messages one by one, if both traces have some.
+fn messages_by_line(of: &Difference, style: Style) -> String {
+    let Some(figures) = &of.message_figures else { return String::new() };
+    let mut grid = Grid::default();
+    grid.text(style.bold("messages line by line (times in their words may differ)"));
+    let rows = [
+        ("in both".to_owned(), figures.both),
+        ("only in A".to_owned(), figures.only_a),
+        ("only in B".to_owned(), figures.only_b),
+        ("in one order".to_owned(), figures.in_order),
+        (format!("within {} ms", ms(of.within_ns)), figures.within),
+    ];
+    for (name, value) in rows {
+        grid.row(vec![word(format!("  {name}")), number(value.to_string())]);
+    }
+    let mut out = format!("\n{}", grid.render(style, 30));
+    if of.first_messages.is_empty() {
+        return out;
+    }
+    let mut grid = Grid::default();
+    grid.row(["", "A, ms", "B, ms"].map(word).into());
+    grid.text(style.bold("first messages at another time, or in one trace only"));
+    let time = |ns: Option<i64>| ns.map_or("-".to_owned(), |ns| format!("{:.3}", ns as f64 / 1e6));
+    for line in &of.first_messages {
+        grid.row(vec![word(format!("  {}", line.text)), number(time(line.a_ns)), number(time(line.b_ns))]);
+    }
+    let _ = write!(out, "\n{}", grid.render(style, 40));
+    out
 }
 
 fn verdict(of: &Difference) -> String {

@@ -59,7 +59,7 @@ use settings::Settings;
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "bfq",
-    about: "a share of the device by weight for every process and group, and quick answers for interactive ones",
+    about: "a share of the device by weight for every process and group, and short latencies for interactive ones",
     profiles: &[],
     tunables: |_| settings::TUNABLES,
     build: |config, _| AnyElevator::Bfq(Box::new(Bfq::new(config))),

@@ -19,6 +19,11 @@ const COST_MAX_NS: u64 = 1 << 34;
 /// Squares are of parts in 2^-10 of a row.
 const PART_SHIFT: u32 = 10;
 
+/// `sum` to divide by: neither 0 nor negative.
+fn divisor(sum: u64) -> i64 {
+    i64::try_from(sum).unwrap_or(i64::MAX).max(1)
+}
+
 /// What requests cost, and the row that is being looked at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
@@ -54,12 +59,14 @@ impl Costs {
     /// What a kind is taken to cost of which nothing is known: what the nearest one does, by its work. (Its first request's time says
     /// little: a rate limit lets a small one wait for what a large one before it has used up.)
     fn like_others(&self, lane: usize, size: usize) -> Option<u64> {
-        let nearest = |lane: usize| {
-            let known = (0..SIZES).filter(|other| self.cost_ns[lane][*other] > 0);
-            known.min_by_key(|other| other.abs_diff(size)).map(|other| (other, self.cost_ns[lane][other]))
+        let nearest = |costs: &[u64; SIZES]| {
+            let known = costs.iter().copied().enumerate().filter(|(_, cost_ns)| *cost_ns > 0);
+            known.min_by_key(|(other, _)| other.abs_diff(size))
         };
-        let (other, cost_ns) = nearest(lane).or_else(|| nearest(1 - lane))?;
-        let work = |size: usize| WORK_SECTORS + (1 << size);
+        let [reads, writes] = &self.cost_ns;
+        let (same, opposite) = if lane == 0 { (reads, writes) } else { (writes, reads) };
+        let (other, cost_ns) = nearest(same).or_else(|| nearest(opposite))?;
+        let work = |size: usize| WORK_SECTORS.saturating_add(1 << size);
         Some((cost_ns * work(size) / work(other)).clamp(1, COST_MAX_NS))
     }
 
@@ -80,14 +87,14 @@ impl Costs {
         let part = |cost_ns: u64, count: u32| ((cost_ns * u64::from(count)) << PART_SHIFT) / thought_ns;
         let squares = kinds().map(|(cost_ns, count)| part(*cost_ns, *count).pow(2)).sum::<u64>().max(1);
         // By how much of itself a kind that was the whole row would change, in 2^-10.
-        let wrong = ((took_ns as i64 - thought_ns as i64) << PART_SHIFT) / thought_ns as i64 / STEP;
+        let wrong = ((took_ns as i64 - thought_ns as i64) << PART_SHIFT) / divisor(thought_ns) / STEP;
         let wrong = wrong.clamp(-1 << 12, 1 << 12);
         for (cost_ns, count) in self.cost_ns.as_flattened_mut().iter_mut().zip(row.as_flattened()) {
             if *count == 0 {
                 continue;
             }
             let part = ((*cost_ns * u64::from(*count)) << PART_SHIFT) / thought_ns;
-            let change = (wrong * part as i64 * (1 << PART_SHIFT) / squares as i64).clamp(-512, 1024);
+            let change = (wrong * part as i64 * (1 << PART_SHIFT) / divisor(squares)).clamp(-512, 1024);
             let moved = *cost_ns as i64 + ((*cost_ns as i64 * change) >> PART_SHIFT);
             *cost_ns = (moved.max(1) as u64).min(COST_MAX_NS);
         }

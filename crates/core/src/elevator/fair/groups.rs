@@ -87,7 +87,7 @@ impl Fair {
         // It may have been busy before there were groups.
         self.settle(env, GroupId::ROOT);
         for _ in 0..=self.dry {
-            let Some(group) = env.rounds.next() else { return Err(Decision::Rest) };
+            let Some(group) = env.rounds.next(env.now) else { return Err(Decision::Rest) };
             if self.groups[group.index()].queued > 0 {
                 self.shift = Some(Shift { group, since_ns: env.now, sent_ns: 0, makes_way: false });
                 return Ok(group);
@@ -102,7 +102,10 @@ impl Fair {
     }
 
     /// A shift goes on while a stream's turn does: no longer than the group's part of a round.
-    fn shift_lasts(&self, env: &Env<'_>, shift: &Shift) -> bool {
+    fn shift_lasts(&self, env: &mut Env<'_>, shift: &Shift) -> bool {
+        if env.rounds.is_claimed_from(shift.group, env.now) {
+            return false;
+        }
         let Some(flow) = self.turn.filter(|flow| self.flows[flow.index()].group == shift.group) else {
             return false;
         };

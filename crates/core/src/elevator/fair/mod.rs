@@ -302,6 +302,7 @@ impl Elevator for Fair {
             Decision::Send(flow) => self.take(env, flow).map_or(Dispatch::Empty, Dispatch::Issue),
             Decision::Rest => Dispatch::Empty,
             Decision::WaitFor { group, until } => {
+                let until = env.rounds.no_later_than_goals(until, env.now);
                 if env.rounds.in_use() {
                     env.rounds.wait_for(group, env.now, until);
                 }

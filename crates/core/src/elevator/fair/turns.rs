@@ -64,14 +64,14 @@ impl Fair {
         begins
     }
 
-    /// A turn is over when the flow was served for the length of a turn, or has no more to send and is no stream, or a flow of a higher
-    /// class waits.
+    /// A turn is over when the flow was served for the length of a turn, or is no stream and has nothing queued or in the device (a task
+    /// that keeps four requests there sends the next when one is done), or a flow of a higher class waits.
     pub(super) fn turn_lasts(&self, env: &Env<'_>, flow: FlowId) -> bool {
         let state = &self.flows[flow.index()];
         let round = &self.groups[state.group.index()].round;
         let alone = round.is_alone(&self.places, flow);
         !round.is_outranked(&self.places, flow)
-            && (state.is_stream() || state.has_requests())
+            && (state.is_stream() || state.has_requests() || state.in_device > 0)
             && (alone || self.places[flow.index()].served_since(self.turn_start) < self.turn_ns(env))
     }
 

@@ -104,7 +104,7 @@ impl Cfq {
     pub(super) fn pick_group(&self, env: &mut Env<'_>) -> Option<GroupId> {
         // The root may have been busy before there were groups.
         self.settle(env, GroupId::ROOT);
-        env.rounds.next()
+        env.rounds.next(env.now)
     }
 
     /// The active queue's turn is over: its group pays what was billed, or, where overruns are forgiven, for its slice.
@@ -132,6 +132,12 @@ impl Cfq {
             return u64::MAX;
         }
         env.rounds.longest_turn_ns(self.queue(id).group).map_or(u64::MAX, |ns| self.units.round_up(ns))
+    }
+
+    /// Would another group miss its latency goal?
+    #[inline]
+    pub(super) fn is_claimed(&self, env: &mut Env<'_>, id: QueueId) -> bool {
+        env.rounds.in_use() && env.rounds.is_claimed_from(self.queue(id).group, env.now)
     }
 
     /// Will what its group has in the device take the rest of the slice of `id`, the active queue, which has more to send?

@@ -324,7 +324,9 @@ impl Cfq {
             self.expire(env, now, Residual::Drop);
             return self.pick(env, now);
         }
-        if (queue.slice_used(now) || self.is_sold_out(env, id, now)) && !queue.must_dispatch {
+        if (queue.slice_used(now) || self.is_sold_out(env, id, now) || self.is_claimed(env, id))
+            && !queue.must_dispatch
+        {
             self.expire(env, now, Residual::Drop);
             return self.pick(env, now);
         }

@@ -230,8 +230,13 @@ const BACK_SEEK_MAX: Tunable = Tunable::new(
     16 * 1024,
     "longest way back that still counts as a seek rather than a new sweep",
 );
-const BACK_SEEK_PENALTY: Tunable =
-    Tunable::new("back_seek_penalty", Unit::Number, (1, MAX), 2, "how many times dearer a way back is");
+const BACK_SEEK_PENALTY: Tunable = Tunable::new(
+    "back_seek_penalty",
+    Unit::Number,
+    (1, MAX),
+    2,
+    "how many times as much a seek backwards counts as one forwards of the same length",
+);
 const SLICE_SYNC: Tunable = Tunable::new(
     "slice_sync",
     Unit::Milliseconds,

@@ -38,6 +38,8 @@ pub(super) struct Gate {
     pub(super) epoch: u32,
     pub(super) bytes: Pace,
     pub(super) ios: Pace,
+    /// Unused time that is kept ([`super::Limiter::set_burst`]).
+    pub(super) burst_ns: u64,
     /// Its own bios that wait, oldest first.
     pub(super) line: List<WaiterId>,
     /// Where these stand.
@@ -85,6 +87,7 @@ impl Gate {
         epoch: 0,
         bytes: Pace::NONE,
         ios: Pace::NONE,
+        burst_ns: BURST_NS,
         line: List::new(),
         own: Own::Out,
         waiting: 0,
@@ -135,10 +138,11 @@ impl Gate {
 
     /// A bio passes that waited: it keeps its own price of credit if that is more than the burst.
     pub(super) fn charge_waiter(&mut self, bytes: u64, now: u64) {
+        let burst_ns = self.burst_ns;
         for (pace, units) in [(&mut self.bytes, bytes), (&mut self.ios, 1)] {
             // A busy gate has no such credit, and need not know the price twice.
-            if pace.has_credit(now.saturating_sub(BURST_NS)) {
-                pace.forget_credit(now.saturating_sub(BURST_NS.max(pace.cost_ns(units))));
+            if pace.has_credit(now.saturating_sub(burst_ns)) {
+                pace.forget_credit(now.saturating_sub(burst_ns.max(pace.cost_ns(units))));
             }
             pace.charge(units);
         }
@@ -146,8 +150,8 @@ impl Gate {
 
     #[inline]
     fn forget_credit(&mut self, now: u64) {
-        self.bytes.forget_credit(now.saturating_sub(BURST_NS));
-        self.ios.forget_credit(now.saturating_sub(BURST_NS));
+        self.bytes.forget_credit(now.saturating_sub(self.burst_ns));
+        self.ios.forget_credit(now.saturating_sub(self.burst_ns));
     }
 
     /// What a bio of an entity of this weight pays in virtual time, when `scarce` are the smallest rates from here up.

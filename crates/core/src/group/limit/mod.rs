@@ -7,7 +7,7 @@
 //!
 //! * **Exact.** A busy group's k-th bio goes at the first nanosecond by which its predecessors are paid for (`pace.rs`).
 //!   Nothing is rounded away, no bio is too large, no rate too small.
-//! * **Burst.** Unused time is kept for [`BURST_NS`] at most; a bio that waited - for an ancestor, for its turn, for a slot, for
+//! * **Burst.** Unused time is kept for [`BURST_NS`] at most, or what [`Limiter::set_burst`] says; a bio that waited - for an ancestor, for its turn, for a slot, for
 //!   a late host - keeps the price of one bio if that is more. So in any window a limit lets at most
 //!   `rate x (window + burst) + 2 bios` pass.
 //! * **Order.** First come, first served within a group and direction. Groups that wait for a common ancestor share it by
@@ -236,6 +236,14 @@ impl<T: Copy> Limiter<T> {
         let side = &mut self.sides[direction as usize];
         side.renew(groups, group);
         side.set(groups, group, rates, now);
+    }
+
+    /// Keep up to so much unused time of `group` from now on, instead of [`BURST_NS`]: the depth of its bucket, `rate x burst_ns`. With
+    /// less than [`BURST_NS`], what a host is late with its timers may be lost. It holds for all later limits of the group, too.
+    pub fn set_burst(&mut self, groups: &Groups, group: GroupId, direction: Direction, burst_ns: u64) {
+        let side = &mut self.sides[direction as usize];
+        side.renew(groups, group);
+        side.gate_mut(group).burst_ns = burst_ns;
     }
 
     /// `group` was removed: its own limits are gone, with what was owed to them. What waits there goes on waiting for those

@@ -18,7 +18,7 @@ fn weight(weight: u32) -> GroupParams {
 /// Who is served in `turns` turns of this length, each for the whole of it.
 fn order(groups: &mut Groups, turns: usize, turn_ns: u64) -> Vec<GroupId> {
     let serve = |groups: &mut Groups| {
-        let group = groups.next().expect("somebody is busy");
+        let group = groups.next(0).expect("somebody is busy");
         groups.charge(group, &Bill { time_ns: turn_ns, ..Bill::NONE });
         group
     };
@@ -241,7 +241,7 @@ fn nobody_is_further_from_its_due_than_a_slice_and_a_request() {
             let params = GroupParams {
                 weight: random.one_of(&weights),
                 leaf_weight: random.one_of(&[1, 100, 10_000]),
-                class: IoClass::BestEffort,
+                ..GroupParams::default()
             };
             ids.push(groups.create(parent, params).unwrap());
         }
@@ -249,7 +249,7 @@ fn nobody_is_further_from_its_due_than_a_slice_and_a_request() {
         // Index 2g: the tasks of g; 2g + 1: g itself.
         let mut fluid = vec![Fluid::default(); 2 * ids.len()];
         for _ in 0..3000 {
-            let served = groups.next().expect("all are busy");
+            let served = groups.next(0).expect("all are busy");
             // A whole slice, a part of one, or one that a request overran.
             let turn_ns = groups.settings().slice_ns(groups.share(served));
             let charge_ns = match random.below(3) {
@@ -309,7 +309,7 @@ fn who_stays_gets_its_share_whatever_the_others_do() {
                 _ => {}
             }
             let charge_ns = 1 + random.below(100 * MS);
-            let served = groups.next().expect("two are busy");
+            let served = groups.next(0).expect("two are busy");
             groups.charge(served, &Bill { time_ns: charge_ns, ..Bill::NONE });
             for (index, id) in [a, b].into_iter().enumerate() {
                 got[index] += if served == id { charge_ns } else { 0 };

@@ -3,5 +3,7 @@
 
 mod closed_loop;
 mod fair;
+mod payers;
 mod properties;
+mod reserve;
 mod shares;

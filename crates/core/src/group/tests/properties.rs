@@ -7,7 +7,7 @@ use std::{format, vec};
 
 use crate::context::IoClass;
 use crate::elevator::{self, Dispatch};
-use crate::group::{GroupId, GroupParams, GroupStats};
+use crate::group::{GroupError, GroupId, GroupParams, GroupStats};
 use crate::queue::{Admission, Plugging, QueueConfig, RequestQueue, Submitted};
 use crate::{Bio, ContextId, Flags, IoPrio, MS, Op, RequestId};
 
@@ -101,7 +101,10 @@ impl World {
         let class =
             self.random.one_of(&[IoClass::BestEffort, IoClass::BestEffort, IoClass::RealTime, IoClass::Idle]);
         let weight = self.random.one_of(&[1, 50, 100, 1000, 10_000]);
-        GroupParams { weight, leaf_weight: self.random.one_of(&[1, 100, 500]), class }
+        let leaf_weight = self.random.one_of(&[1, 100, 500]);
+        let reserve = self.random.one_of(&[0, 0, 0, 1, 5, 10]);
+        let latency_ns = self.random.one_of(&[0, 0, MS, 20 * MS]);
+        GroupParams { weight, leaf_weight, class, reserve, latency_ns }
     }
 
     fn submit(&mut self) {
@@ -202,7 +205,8 @@ impl World {
             }
             4 => {
                 let params = self.params();
-                self.q.groups_mut().set_params(one, params).expect("it is there");
+                let changed = self.q.groups_mut().set_params(one, params);
+                assert!(matches!(changed, Ok(()) | Err(GroupError::Reserve { .. })));
             }
             5 => {
                 // An answer changes nothing that is queued.

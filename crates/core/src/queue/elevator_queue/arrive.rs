@@ -16,12 +16,12 @@ impl ElevatorQueue {
         request.state = RequestState::Sorted;
         request.generation = generation;
         request.queue.standing = Standing::Sortable;
-        let payer = request.payer;
+        let (payer, sync) = (request.payer, request.is_sync());
         self.queued += 1;
         let mut group = GroupId::ROOT;
         if self.grouped {
             group = payer;
-            self.group_arrival(payer, now);
+            self.group_arrival(payer, sync, now);
         }
         if let Some((line, links)) = self.elevator.line(group) {
             return line.push_back(links, rq);
@@ -64,16 +64,26 @@ impl ElevatorQueue {
             Grouping::Queues => {
                 self.go_around(rq);
                 self.requests[rq].queue.standing = Standing::First;
-                self.group_arrival(self.requests[rq].payer, now);
+                self.group_arrival(self.requests[rq].payer, self.requests[rq].is_sync(), now);
                 self.push_head(rq);
             }
             Grouping::Own => self.insert(rq, now),
             Grouping::Blind => {
                 self.go_around(rq);
-                self.group_arrival(self.requests[rq].payer, now);
+                self.group_arrival(self.requests[rq].payer, self.requests[rq].is_sync(), now);
                 self.list.push_behind_requeued(&self.requests, rq);
             }
         }
+    }
+
+    /// A held request goes to the device without being asked for, around the elevator and out of turn. Its group is billed for
+    /// it as for any other, and has that much less time afterwards.
+    pub fn issue_around(&mut self, rq: RequestId, now: u64) {
+        self.go_around(rq);
+        if self.grouped {
+            self.group_arrival(self.requests[rq].payer, self.requests[rq].is_sync(), now);
+        }
+        self.start(rq, now);
     }
 
     pub(in crate::queue) fn push_head(&mut self, rq: RequestId) {

@@ -61,7 +61,7 @@ impl ElevatorQueue {
         self.queued -= 1;
         if self.is_watched {
             if self.grouped {
-                self.group_issue(payer, now);
+                self.group_issue(payer, sync, now);
             }
             if self.watches_device && generation == self.generation {
                 let (elevator, mut env) = self.split(now);
@@ -73,7 +73,18 @@ impl ElevatorQueue {
     /// Take the head of the dispatch list off without issuing it (a barrier waiting for the device to run dry, or who needs a
     /// flush first): it is held, and no elevator knows of it any more.
     pub(crate) fn take_aside(&mut self, now: u64) {
-        let Some(rq) = self.list.pop_front(&self.requests) else { return };
+        if let Some(rq) = self.list.pop_front(&self.requests) {
+            self.leave_list(rq, now);
+        }
+    }
+
+    /// The same of one that is anywhere on it (a barrier is ahead of it, and there are groups from now on).
+    pub(crate) fn take_from_list(&mut self, rq: RequestId, now: u64) {
+        self.list.remove(rq);
+        self.leave_list(rq, now);
+    }
+
+    fn leave_list(&mut self, rq: RequestId, now: u64) {
         self.queued -= 1;
         if self.grouped {
             self.group_withdrawal(rq);
@@ -92,6 +103,17 @@ impl ElevatorQueue {
     #[inline]
     pub(crate) fn head(&self) -> Option<RequestId> {
         self.list.front()
+    }
+
+    /// What is on the dispatch list right behind `rq`.
+    pub(crate) fn listed_behind(&self, rq: RequestId) -> Option<RequestId> {
+        self.list.behind(rq)
+    }
+
+    /// The latest time that a request was sent or went to the device, as far as the requests that are there tell; for what
+    /// happens without a time given.
+    pub(crate) fn latest_ns(&self) -> u64 {
+        self.requests.iter().map(|(_, request)| request.start_ns.max(request.issued_ns)).max().unwrap_or(0)
     }
 
     /// Is the next request one that the device gave back?

@@ -78,7 +78,7 @@ impl ElevatorQueue {
         self.requests[rq].state = RequestState::Listed;
         self.queued += 1;
         if self.grouped {
-            self.group_arrival(self.requests[rq].payer, now);
+            self.group_arrival(self.requests[rq].payer, self.requests[rq].is_sync(), now);
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::elevator::Dispatch;
 use crate::group::GroupId;
 use crate::queue::ordering::{Ordering, Plan, Step};
 use crate::queue::{QueueConfig, RequestQueue};
-use crate::request::{Bio, Flags, Op, RequestId};
+use crate::request::{Bio, Flags, Op, RequestId, Standing};
 
 /// The barrier at work.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +62,12 @@ impl Fences {
 
     pub(in crate::queue) fn is_closed(&self, group: GroupId) -> bool {
         self.by_group.get(group.index()).is_some_and(|fence| fence.up.is_some() || !fence.behind.is_empty())
+    }
+
+    /// `barrier` of `group` is at work.
+    fn close(&mut self, group: GroupId, barrier: RequestId) {
+        self.active += u32::from(!self.is_closed(group));
+        self.set_up(group, Some(barrier));
     }
 
     /// `rq` waits behind the barriers of `group`, or is one.
@@ -224,18 +230,42 @@ impl RequestQueue {
         let group = self.requests()[barrier].payer;
         self.finish(barrier, done);
         if self.lower.is_grouped() {
-            self.open_fence(group, barrier, now);
+            self.fences.set_up(group, None);
+            self.go_on_behind(group, now);
             self.finish_dry_barriers(group, now, done);
         }
     }
 
-    /// With groups: `barrier` was what the fence of `group` waited for, if there is one. A barrier that came before there were
-    /// groups has no fence of its own, but one may have closed behind it.
-    fn open_fence(&mut self, group: GroupId, barrier: RequestId, now: u64) {
-        let is_next = self.fences.by_group[group.index()].up.is_none_or(|up| up == barrier);
-        if is_next && self.fences.is_closed(group) {
-            self.fences.set_up(group, None);
-            self.go_on_behind(group, now);
+    /// The queue gets groups, and all that is there is the root's: barriers, and what came behind them, wait at the root's
+    /// fence from now on. What came before the first of them, or was given back, goes as it would have.
+    pub(in crate::queue) fn fence_pending_barriers(&mut self, now: u64) {
+        let listed = |rq: &RequestId| self.requests()[*rq].flags.contains(Flags::BARRIER);
+        if self.barrier.is_none() && !self.lower.list().iter().any(|rq| listed(&rq)) {
+            return;
+        }
+        // The newest, as every barrier emptied the elevator.
+        self.lower.drain(now);
+        self.last_merge = None;
+        if let Some(barrier) = self.barrier {
+            self.fences.close(GroupId::ROOT, barrier.rq);
+        }
+        let mut next = self.lower.head();
+        while let Some(rq) = next {
+            next = self.lower.listed_behind(rq);
+            let request = &self.requests()[rq];
+            let is_behind = request.flags.contains(Flags::BARRIER) || self.fences.any();
+            if is_behind && request.queue.standing != Standing::Requeued {
+                self.forget(rq);
+                self.lower.take_from_list(rq, now);
+                self.fences.push(GroupId::ROOT, rq);
+            }
+        }
+    }
+
+    /// There are groups now: nothing may be left that the first barrier waits for.
+    pub(in crate::queue) fn advance_first_fence(&mut self, now: u64) {
+        if self.fences.any() {
+            self.advance_fence(GroupId::ROOT, now);
         }
     }
 

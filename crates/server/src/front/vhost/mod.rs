@@ -5,13 +5,15 @@
 //!
 //! [`Port`]: crate::device::Port
 
+mod memory;
 mod queue;
 mod request;
+mod ring;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -23,11 +25,13 @@ use vmm_sys_util::epoll::EventSet;
 use vmm_sys_util::event::{EventConsumer, EventFlag, EventNotifier, new_event_consumer_and_notifier};
 
 use super::nbd::Bounds;
-use crate::exports::Export;
+use crate::exports::{Export, VhostOptions};
 use crate::log::{Level, log};
 use crate::net;
+use memory::Guest;
+pub use memory::Trust;
 use queue::Queue;
-use request::Memory;
+use ring::Ring;
 
 /// Most queues of a disk.
 pub const QUEUES_MAX: u16 = 16;
@@ -54,15 +58,6 @@ mod feature {
     pub const VERSION_1: u64 = 1 << 32;
 }
 
-/// A guest's memory: replaced as a whole when the machine changes it.
-struct Guest(RwLock<GuestMemoryAtomic<GuestMemoryMmap>>);
-
-impl Guest {
-    fn memory(&self) -> Memory {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).memory()
-    }
-}
-
 fn no_memory() -> GuestMemoryAtomic<GuestMemoryMmap> {
     GuestMemoryAtomic::new(GuestMemoryMmap::new())
 }
@@ -77,14 +72,14 @@ struct Disk {
 }
 
 impl Disk {
-    fn new(export: &Arc<Export>, queues: u16, bounds: Bounds) -> Result<Disk, String> {
+    fn new(export: &Arc<Export>, queues: u16, trust: Trust, bounds: Bounds) -> Result<Disk, String> {
         let exit = || {
             let pair = new_event_consumer_and_notifier(EventFlag::NONBLOCK | EventFlag::CLOEXEC);
             pair.map(Some).map_err(|error| format!("no file descriptor: {error}"))
         };
         Ok(Disk {
             export: export.clone(),
-            guest: Guest(RwLock::new(no_memory())),
+            guest: Guest::new(trust),
             queues: (0..queues)
                 .map(|_| Queue::new(export, bounds).map(Mutex::new))
                 .collect::<Result<_, _>>()?,
@@ -169,8 +164,8 @@ impl VhostUserBackend for Disk {
     }
 
     fn update_memory(&self, memory: GuestMemoryAtomic<GuestMemoryMmap>) -> io::Result<()> {
-        *self.guest.0.write().unwrap_or_else(PoisonError::into_inner) = memory;
-        Ok(())
+        // An error ends the connection; rings see checked memory only.
+        self.guest.replace(&memory.memory())
     }
 
     fn queues_per_thread(&self) -> Vec<u64> {
@@ -196,7 +191,8 @@ impl VhostUserBackend for Disk {
     /// A thread sees its own ring only; whatever woke it, there may be requests and answers.
     fn handle_event(&self, event: u16, _: EventSet, vrings: &[VringRwLock], thread: usize) -> io::Result<()> {
         let Some(vring) = vrings.first() else { return Ok(()) };
-        let served = self.queue(thread).serve(vring, &self.guest, usize::from(event) > self.queues.len());
+        let ring = Ring { vring, guest: &self.guest };
+        let served = self.queue(thread).serve(&ring, usize::from(event) > self.queues.len());
         if let Err(error) = &served {
             let fields = [("export", self.export.options.name.as_str()), ("why", &error.to_string())];
             log(Level::Warn, "ring-is-broken", &fields);
@@ -210,14 +206,19 @@ impl VhostUserBackend for Disk {
 pub struct Socket {
     listener: net::Listener,
     export: Arc<Export>,
-    queues: u16,
+    options: VhostOptions,
     bounds: Bounds,
 }
 
 impl Socket {
-    /// Machines that connect to `listener` get `export` with so many queues.
-    pub fn new(listener: net::Listener, export: Arc<Export>, queues: u16, bounds: Bounds) -> Socket {
-        Socket { listener, export, queues, bounds }
+    /// Machines that connect to `listener` get `export`.
+    pub fn new(
+        listener: net::Listener,
+        export: Arc<Export>,
+        options: VhostOptions,
+        bounds: Bounds,
+    ) -> Socket {
+        Socket { listener, export, options, bounds }
     }
 
     /// Where it is.
@@ -241,7 +242,7 @@ impl Socket {
     }
 
     fn serve_one(&self, ends: &impl Fn() -> bool) -> Result<(), String> {
-        let disk = Arc::new(Disk::new(&self.export, self.queues, self.bounds)?);
+        let disk = Arc::new(Disk::new(&self.export, self.options.queues, self.options.memory, self.bounds)?);
         let daemon = VhostUserDaemon::new("vhost".to_owned(), disk.clone(), no_memory());
         let mut daemon = daemon.map_err(|error| error.to_string())?;
         // Answers wake the queue's thread like the guest's kicks do.

@@ -3,13 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
-use vhost_user_backend::{VringRwLock, VringT};
-use virtio_queue::{QueueOwnedT, QueueT};
-
 use super::super::answers::Answers;
 use super::super::operations::{Operation, Operations};
-use super::Guest;
 use super::request::{self, Chain, Kind, Request, Status};
+use super::ring::Ring;
 use crate::device::Port;
 use crate::exports::Export;
 use crate::front::nbd::{Bounds, PAYLOAD_MAX};
@@ -55,20 +52,20 @@ impl Queue {
     }
 
     /// Take in what the guest asks for and answer what is done, until there is neither. `came`: an answer has woken this thread.
-    pub(super) fn serve(&mut self, vring: &VringRwLock, guest: &Guest, came: bool) -> io::Result<()> {
+    pub(super) fn serve(&mut self, ring: &Ring<'_>, came: bool) -> io::Result<()> {
         self.answers.wake(came);
         loop {
-            let mut any = self.answer(vring)?;
-            let runs = is_running(vring);
+            let mut any = self.answer(ring)?;
+            let runs = ring.is_running();
             if runs {
-                vring.disable_notification().map_err(broken)?;
-                any |= self.take_in(vring, guest)?;
+                ring.disable_notification()?;
+                any |= self.take_in(ring)?;
             }
             if !self.ios.is_empty() {
                 self.port.submit(&mut self.ios);
             }
             // With no room the guest's kicks can wait: an answer makes some.
-            let more = runs && vring.enable_notification().map_err(broken)? && self.has_room();
+            let more = runs && ring.enable_notification()? && self.has_room();
             if !any && !more {
                 if self.answers.sleep() {
                     return Ok(());
@@ -78,53 +75,35 @@ impl Queue {
         }
     }
 
-    fn take_in(&mut self, vring: &VringRwLock, guest: &Guest) -> io::Result<bool> {
+    fn take_in(&mut self, ring: &Ring<'_>) -> io::Result<bool> {
         let mut any = false;
         while self.has_room() {
-            let next = {
-                let mut state = vring.get_mut();
-                // A ring that was stopped meanwhile has none.
-                let chains = state.get_queue_mut().iter(guest.memory());
-                chains.ok().and_then(|mut chains| chains.next())
-            };
-            let Some(chain) = next else { break };
+            let Some(chain) = ring.next() else { break };
             any = true;
-            self.begin(vring, chain)?;
+            self.begin(ring, chain)?;
         }
         Ok(any)
     }
 
-    fn begin(&mut self, vring: &VringRwLock, chain: Chain) -> io::Result<()> {
+    fn begin(&mut self, ring: &Ring<'_>, chain: Chain) -> io::Result<()> {
         match request::parse(&chain, PAYLOAD_MAX as usize) {
-            Ok(Kind::Do { action, offset, bytes }) => match self.check(action, offset, bytes) {
-                Ok(()) => self.submit(vring, chain, action, offset, bytes),
-                Err(status) => self.refuse(vring, &chain, status),
+            Ok(Kind::Do { action, offset, bytes }) => match self.export.check(action, offset, bytes) {
+                Ok(()) => self.submit(ring, chain, action, offset, bytes),
+                Err(_) => self.refuse(ring, &chain, Status::IoError),
             },
             Ok(Kind::Name) => {
                 let name = request::name(&self.export.options.name);
                 let len = request::answer(&chain, [&name[..]].into_iter(), Status::Ok)?;
-                push(vring, &chain, len)
+                ring.push(&chain, len)
             }
-            Err(Some(status)) => self.refuse(vring, &chain, status),
-            Err(None) => push(vring, &chain, 0),
-        }
-    }
-
-    fn check(&self, action: Action, offset: u64, bytes: u32) -> Result<(), Status> {
-        let writes = !matches!(action, Action::Read | Action::Flush);
-        let inside = offset.checked_add(bytes.into()).is_some_and(|end| end <= self.export.bytes());
-        let block = u64::from(self.export.device.back().block_bytes());
-        let aligned = (offset | u64::from(bytes)).is_multiple_of(block);
-        if inside && aligned && !(writes && self.export.is_read_only()) {
-            Ok(())
-        } else {
-            Err(Status::IoError)
+            Err(Some(status)) => self.refuse(ring, &chain, status),
+            Err(None) => ring.push(&chain, 0),
         }
     }
 
     fn submit(
         &mut self,
-        vring: &VringRwLock,
+        ring: &Ring<'_>,
         chain: Chain,
         action: Action,
         offset: u64,
@@ -142,30 +121,30 @@ impl Queue {
         }
         self.ios.append(&mut parts);
         match self.operations.take_done(operation) {
-            Some(done) => self.finish(vring, done), // it has no bytes
+            Some(done) => self.finish(ring, done), // it has no bytes
             None => Ok(()),
         }
     }
 
-    fn refuse(&mut self, vring: &VringRwLock, chain: &Chain, status: Status) -> io::Result<()> {
+    fn refuse(&mut self, ring: &Ring<'_>, chain: &Chain, status: Status) -> io::Result<()> {
         self.export.count(true);
         let len = request::answer(chain, std::iter::empty(), status)?;
-        push(vring, chain, len)
+        ring.push(chain, len)
     }
 
     /// Tell the guest what is done; was there something?
-    fn answer(&mut self, vring: &VringRwLock) -> io::Result<bool> {
+    fn answer(&mut self, ring: &Ring<'_>) -> io::Result<bool> {
         let answered = self.answers.take();
         let any = !answered.is_empty();
         for io in answered {
             if let Some(operation) = self.operations.part_done(io, &mut self.ios) {
-                self.finish(vring, operation)?;
+                self.finish(ring, operation)?;
             }
         }
         Ok(any)
     }
 
-    fn finish(&mut self, vring: &VringRwLock, operation: Operation<Request>) -> io::Result<()> {
+    fn finish(&mut self, ring: &Ring<'_>, operation: Operation<Request>) -> io::Result<()> {
         let Operation { request, action, mut parts, error, .. } = operation;
         self.bytes -= u64::from(request.bytes);
         self.export.count(error.is_some());
@@ -174,25 +153,6 @@ impl Queue {
         let len = request::answer(&request.chain, data, error.map_or(Status::Ok, Status::from))?;
         parts.drain(..).flatten().for_each(|io| self.operations.recycle(io));
         self.operations.recycle_list(parts);
-        push(vring, &request.chain, len)
+        ring.push(&request.chain, len)
     }
-}
-
-fn broken<E: std::fmt::Display>(error: E) -> io::Error {
-    io::Error::other(error.to_string())
-}
-
-/// May requests be taken from it?
-fn is_running(vring: &VringRwLock) -> bool {
-    let state = vring.get_ref();
-    state.is_enabled() && state.get_queue().ready()
-}
-
-/// The guest has its chain back.
-fn push(vring: &VringRwLock, chain: &Chain, len: u32) -> io::Result<()> {
-    vring.add_used(chain.head_index(), len).map_err(broken)?;
-    if vring.needs_notification().map_err(broken)? {
-        vring.signal_used_queue()?;
-    }
-    Ok(())
 }

@@ -3,12 +3,10 @@
 use std::io::{self, Read, Write};
 
 use virtio_queue::DescriptorChain;
-use vm_memory::{GuestMemoryLoadGuard, GuestMemoryMmap};
 
+use super::memory::Memory;
 use crate::io::{Action, Fault, Io};
 
-/// The guest's memory as it is while a request is in flight.
-pub(super) type Memory = GuestMemoryLoadGuard<GuestMemoryMmap>;
 /// A request's descriptors.
 pub(super) type Chain = DescriptorChain<Memory>;
 
@@ -80,7 +78,8 @@ pub(super) fn parse(chain: &Chain, most: usize) -> Result<Kind, Option<Status>> 
     let mut header = [0; 16];
     let mut reader = chain.clone().reader(chain.memory()).map_err(|_| wrong)?;
     reader.read_exact(&mut header).map_err(|_| wrong)?;
-    let (out, data) = (reads - header.len(), writes - 1);
+    // The guest may change a chain while it is looked at.
+    let (out, data) = (reads.checked_sub(header.len()).ok_or(wrong)?, writes - 1);
     let offset = u64_at(&header, 8).checked_mul(512).ok_or(wrong)?;
     let whole = |bytes: usize| {
         let whole = bytes > 0 && bytes <= most && bytes.is_multiple_of(512);
@@ -123,7 +122,10 @@ pub(super) fn answer<'a>(
     status: Status,
 ) -> io::Result<u32> {
     let mut writer = chain.clone().writer(chain.memory()).map_err(broken)?;
-    let mut last = writer.split_at(writer.available_bytes() - 1).map_err(broken)?;
+    // There was a place when the request came; the guest may have taken it away.
+    let place =
+        writer.available_bytes().checked_sub(1).ok_or_else(|| broken("a chain has lost its status"))?;
+    let mut last = writer.split_at(place).map_err(broken)?;
     for part in data {
         writer.write_all(part)?;
     }

@@ -210,6 +210,11 @@ impl Rotation {
     pub(super) fn no_sooner_ns(self, ahead: u32, least_ns: u64) -> u64 {
         let mut there = (u64::from(ahead) * self.revolution_ns) >> 32;
         let least_ns = least_ns.saturating_sub(FORGIVEN_NS);
+        // Whether a turn is needed is chance, which no processor predicts: two are added without a branch, and most ways
+        // need no more. The loop is for the long ones.
+        for _ in 0..2 {
+            there += self.revolution_ns * u64::from(there < least_ns);
+        }
         while there < least_ns {
             there += self.revolution_ns;
         }

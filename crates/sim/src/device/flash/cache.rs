@@ -24,6 +24,12 @@ impl Cache {
         Cache { held: (0..count).map(|place| first_holder(place) as u32).collect() }
     }
 
+    /// Has it no room at all?
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
     /// Does it hold all of these bytes?
     pub(super) fn holds(&self, start: u64, end: u64) -> bool {
         !self.held.is_empty()

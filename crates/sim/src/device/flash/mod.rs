@@ -49,10 +49,15 @@ struct Read {
     began_ns: u64,
 }
 
+/// So many bytes of a read arrive at the link.
+#[derive(Clone, Copy, Debug)]
+struct Sensed {
+    read: u32,
+    bytes: u32,
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// So many bytes of a read arrive at the link.
-    Sensed { read: u32, bytes: u32 },
     /// A page has left the write buffer.
     Programmed { bytes: u32 },
     /// A command is done.
@@ -79,7 +84,9 @@ pub(super) struct Flash {
     events: Events<Event>,
     cache: Cache,
 
-    // Reads, and the link to the host, which is first come, first served: its completions are in order.
+    // Reads, and the link to the host, which is first come, first served: its completions are in order, and known as soon as
+    // no read that comes later can reach the link before (`look_ahead`).
+    sensed: Events<Sensed>,
     reads: Vec<Read>,
     free_reads: Vec<u32>,
     link_out: VecDeque<Completion>,
@@ -121,7 +128,7 @@ impl Flash {
         if self.cache.holds(start, end) {
             self.reads[read as usize] = Read { tag: command.tag, pieces_left: 1, began_ns: now };
             let bytes = (end - start) as u32;
-            self.events.push(now + self.spec.cache_read_ns, Event::Sensed { read, bytes });
+            self.sensed.push(now + self.spec.cache_read_ns, Sensed { read, bytes });
             return;
         }
         self.cache.keep(start, end);
@@ -136,7 +143,7 @@ impl Flash {
             began_ns = began_ns.min(began);
             let arrives = sensed + self.spec.channel.ns(piece_end - at);
             // A piece is at most a page, and pages are at most a MiB.
-            self.events.push(arrives, Event::Sensed { read, bytes: (piece_end - at) as u32 });
+            self.sensed.push(arrives, Sensed { read, bytes: (piece_end - at) as u32 });
             pieces += 1;
             at = piece_end;
         }
@@ -171,6 +178,17 @@ impl Flash {
             let (tag, began_ns) = (state.tag, state.began_ns);
             self.link_out.push_back(Completion { tag, at_ns: self.link_out_free_at, began_ns });
             self.free_reads.push(read);
+        }
+    }
+
+    /// Give the link what arrives there by `now`, and before a read that comes from now on can.
+    fn look_ahead(&mut self, now: u64) {
+        let soonest_ns = match self.cache.is_empty() {
+            true => self.spec.read_delay_ns,
+            false => self.spec.read_delay_ns.min(self.spec.cache_read_ns),
+        };
+        while let Some((at_ns, Sensed { read, bytes })) = self.sensed.pop_until(now + soonest_ns) {
+            self.piece_sensed(read, bytes, at_ns);
         }
     }
 
@@ -329,13 +347,30 @@ impl Device for Flash {
     }
 
     fn next_event(&self) -> Option<u64> {
-        match (self.events.next_at(), self.link_out.front()) {
-            (Some(at), Some(first)) => Some(at.min(first.at_ns)),
-            (at, first) => at.or(first.map(|first| first.at_ns)),
+        let read_at = self.link_out.front().map(|first| first.at_ns).or_else(|| self.sensed.next_at());
+        match (self.events.next_at(), read_at) {
+            (Some(at), Some(read_at)) => Some(at.min(read_at)),
+            (at, read_at) => at.or(read_at),
         }
     }
 
     fn advance(&mut self, now: u64, done: &mut Vec<Completion>) {
+        if self.next_event().is_some_and(|at| at <= now) {
+            self.work(now, done);
+        }
+        self.busy.set(self.is_busy(), now);
+    }
+
+    fn busy_ns(&self) -> u64 {
+        self.busy.total_ns()
+    }
+}
+
+impl Flash {
+    /// Let everything happen up to `now`.
+    #[inline(never)]
+    fn work(&mut self, now: u64, done: &mut Vec<Completion>) {
+        self.look_ahead(now);
         loop {
             let event_at = self.events.next_at().unwrap_or(u64::MAX);
             if let Some(first) =
@@ -347,7 +382,6 @@ impl Device for Flash {
             }
             let Some((at_ns, event)) = self.events.pop_until(now) else { break };
             match event {
-                Event::Sensed { read, bytes } => self.piece_sensed(read, bytes, at_ns),
                 Event::Programmed { bytes } => {
                     self.programmed(bytes, at_ns);
                     self.busy.set(self.is_busy(), at_ns);
@@ -355,10 +389,5 @@ impl Device for Flash {
                 Event::Done { tag, began_ns } => self.complete(Completion { tag, at_ns, began_ns }, done),
             }
         }
-        self.busy.set(self.is_busy(), now);
-    }
-
-    fn busy_ns(&self) -> u64 {
-        self.busy.total_ns()
     }
 }

@@ -241,6 +241,7 @@ impl FlashSpec {
             slc_left: if self.state == State::Fresh { self.slc_bytes } else { 0 },
             idle_since: None,
             events: Events::with_capacity(depth * 2),
+            sensed: Events::with_capacity(depth * 2),
             cache: Cache::new(self.cache_bytes, self.cache_over_bytes),
             reads: Vec::with_capacity(depth),
             free_reads: Vec::with_capacity(depth),

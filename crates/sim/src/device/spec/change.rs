@@ -23,7 +23,9 @@ impl DeviceSpec {
             fields = read(path, value)?.over(fields);
             name.push_str(&format!(":{path}={value}"));
         }
-        Self::from_fields(fields, &name)
+        let changed = Self::from_fields(fields, &name)?;
+        let fail = |message| SpecError { origin: name.clone(), line: None, message };
+        changed.under(self.volume).map_err(fail)
     }
 
     /// Its name without the state of its cells.

@@ -35,6 +35,7 @@ use super::null::NullSpec;
 use super::paced::Paced;
 use super::timed::TimedSpec;
 use super::{Device, Limits};
+use crate::block::Volume;
 
 /// Largest device file read, bytes; the presets are a few KiB.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -54,6 +55,8 @@ pub struct DeviceSpec {
     measured: Option<Measured>,
     /// How long everything takes beside what the parameters say, percent.
     pace_percent: u32,
+    /// Several of it under a volume.
+    volume: Option<Volume>,
 }
 
 #[derive(Clone, Debug)]
@@ -130,7 +133,7 @@ impl DeviceSpec {
         };
         let measured = measured::read(&mut fields)?;
         fields.finish()?;
-        Ok(DeviceSpec { name, description, model, fields, parts, measured, pace_percent: 100 })
+        Ok(DeviceSpec { name, description, model, fields, parts, measured, pace_percent: 100, volume: None })
     }
 
     /// The preset's name or the file's path; of a flash drive with the state it is in.
@@ -172,7 +175,24 @@ impl DeviceSpec {
         DeviceSpec { pace_percent: percent, ..self.clone() }
     }
 
-    /// The device, idle and at rest. Only `seed` decides its random service times.
+    /// Several of it under this volume, each with a request queue of its own; `None`: one by itself.
+    ///
+    /// # Errors
+    /// When one is smaller than a stripe: a sentence that says so.
+    pub fn under(&self, volume: Option<Volume>) -> Result<DeviceSpec, String> {
+        if let Some(volume) = volume.filter(|volume| volume.limits(self.limits()).sectors == 0) {
+            let (kib, disk) = (volume.stripe_sectors / 2, self.limits().sectors / 2);
+            return Err(format!("stripe_kib is {kib}: more than {} holds ({disk} KiB)", self.name));
+        }
+        Ok(DeviceSpec { volume, ..self.clone() })
+    }
+
+    /// The volume it is a disk of, if it is.
+    pub fn volume(&self) -> Option<Volume> {
+        self.volume
+    }
+
+    /// The device, of a volume one of its disks, idle and at rest. Only `seed` decides its random service times.
     pub fn build(&self, seed: u64) -> Box<dyn Device + Send> {
         let device = self.build_as_described(seed);
         if self.pace_percent == 100 { device } else { Box::new(Paced::new(device, self.pace_percent)) }

@@ -1,8 +1,9 @@
 //! The blocks that say where a file's blocks lie: ext3's indirect blocks, ext4's extent tree. What of them is not in memory is read
 //! from the disk before what it leads to, by the task that asks, and that task waits for it.
 //!
-//! With `metadata=cold` a file that lies on the disk before the run has its index there too, as it has its data: nothing of it is in memory. Blocks made
-//! or read in the run stay in the page cache, as pages of the device, and a block that is used again survives eviction once.
+//! With `metadata=cold` a file that lies on the disk before the run has its index there too, as it has its data: nothing of it is in
+//! memory; with `metadata=90%` nine in ten blocks are. Blocks made or read in the run stay in the page cache, as pages of the device,
+//! and a block that is used again survives eviction once.
 //!
 //! Sources: Linux 2.6.34 `ext3_get_branch`, `ext4_ext_find_extent` (plain reads, one level after the other), `touch_buffer`.
 
@@ -84,7 +85,7 @@ impl Sys {
                 let mut machine = self.machine.borrow_mut();
                 let kernel = &mut machine.kernel;
                 let Some(ext) = &kernel.ext else { return };
-                let known = ext.mount.metadata_cached
+                let known = ext.mount.keeps(block)
                     || ext.journal.holds(block)
                     || kernel.cache.is_uptodate(ext.bdev, block);
                 if known {

@@ -1,5 +1,6 @@
 //! Which file system, and how it is mounted.
 
+use crate::device::rng::Rng;
 use crate::kernel::version::Rules;
 use crate::kernel::vfs::Fallocate;
 
@@ -34,9 +35,10 @@ pub struct Mount {
     pub size_bytes: Option<u64>,
     /// Blocks of the journal; `None`: as mke2fs would.
     pub journal_blocks: Option<u64>,
-    /// Index blocks are always in memory (`metadata=cached`); otherwise those of files that are there before the run, and those that
-    /// were evicted, are read from the disk when they are needed (`metadata=cold`).
-    pub metadata_cached: bool,
+    /// Part of the index blocks that are always in memory, percent: all of them (`metadata=cached`), none (`metadata=cold`), or some
+    /// (`metadata=90%`), drawn once. The others are read from the disk when they are needed, if their file was there before the run or
+    /// they were evicted.
+    pub metadata_cached: u8,
 }
 
 /// What is on the device.
@@ -88,7 +90,7 @@ impl Filesystem {
             barrier: kind == FsKind::Ext4,
             size_bytes: None,
             journal_blocks: None,
-            metadata_cached: true,
+            metadata_cached: 100,
         };
         for option in options.split(',').map(str::trim).filter(|o| !o.is_empty()) {
             mount.set(option)?;
@@ -98,10 +100,15 @@ impl Filesystem {
 }
 
 impl Mount {
+    /// Is this index block always in memory?
+    pub(super) fn keeps(&self, block: u64) -> bool {
+        Rng::new(block).below(100) < u64::from(self.metadata_cached)
+    }
+
     fn set(&mut self, option: &str) -> Result<(), String> {
         let wrong = || {
             format!(
-                "unknown mount option '{option}' (allowed: data=ordered, data=writeback, barrier=0, barrier=1, metadata=cold, metadata=cached, size_mib=N)"
+                "unknown mount option '{option}' (allowed: data=ordered, data=writeback, barrier=0, barrier=1, metadata=cached, metadata=cold, metadata=N%, size_mib=N)"
             )
         };
         match option.split_once('=').ok_or_else(wrong)? {
@@ -109,8 +116,12 @@ impl Mount {
             ("data", "writeback") => self.data = DataMode::Writeback,
             ("barrier", "0") => self.barrier = false,
             ("barrier", "1") => self.barrier = true,
-            ("metadata", "cold") => self.metadata_cached = false,
-            ("metadata", "cached") => self.metadata_cached = true,
+            ("metadata", "cold") => self.metadata_cached = 0,
+            ("metadata", "cached") => self.metadata_cached = 100,
+            ("metadata", part) => match part.strip_suffix('%').and_then(|percent| percent.parse().ok()) {
+                Some(percent @ 0..=100) => self.metadata_cached = percent,
+                _ => return Err(format!("metadata={part}: must be cached, cold, or 0% to 100%")),
+            },
             ("size_mib", mib) => match mib.parse::<u64>() {
                 Ok(mib) if (64..=1 << 24).contains(&mib) => self.size_bytes = Some(mib << 20),
                 _ => return Err(format!("size_mib={mib}: must be 64 to 16777216")),

@@ -141,7 +141,7 @@ impl Sys {
     /// Does pdflush leave the device alone because its queue is congested?
     fn held_back(&self) -> bool {
         let mut machine = self.machine.borrow_mut();
-        machine.kernel.rules.writeback.pdflush && machine.block.queue().is_congested(false)
+        machine.kernel.rules.writeback.pdflush && machine.block.is_congested(false)
     }
 
     /// Pages of one file in a round: 1024, or - today - half a second of the device's time.

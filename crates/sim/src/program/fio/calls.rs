@@ -38,7 +38,9 @@ impl Process {
                 self.end_on_error(closed);
             }
             self.pace.completed();
-            self.think(sys).await;
+            if self.pace.thinks(sys.now()) {
+                self.think(sys).await;
+            }
         }
     }
 

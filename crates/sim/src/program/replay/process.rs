@@ -75,7 +75,7 @@ pub(super) fn spawn(
 
 /// Device time charged to the task's io context so far.
 fn device_time_ns(machine: &Machine, task: TaskId) -> u64 {
-    machine.block.stats().device_time_ns[machine.context_of(task).index()]
+    machine.block.device_time_of(machine.context_of(task).index())
 }
 
 /// Where the trace's I/Os lie here, and what their flags mean here.

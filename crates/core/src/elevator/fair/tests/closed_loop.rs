@@ -95,6 +95,20 @@ fn streams_are_kept_whole_on_a_disk() {
     assert!(machine.permille(streams[0]).abs_diff(500) <= 20, "{}", machine.permille(streams[0]));
 }
 
+/// A task with four random reads at a time gets its half beside a stream: its turn lasts while the device has its requests, though none
+/// of them is queued then.
+#[test]
+fn a_turn_lasts_while_its_requests_are_in_the_device() {
+    let mut machine = Machine::new(DISK);
+    let deep = machine.task(Load { depth: 4, ..READS });
+    machine.task(Load { sequential: true, depth: 2, ..READS });
+    machine.run(2 * SECOND);
+    machine.forget();
+    machine.run(10 * SECOND);
+    // Each of its requests takes 6.5 ms: half of the time is 77 a second.
+    assert!((700..=840).contains(&machine.done(deep)), "{}", machine.done(deep));
+}
+
 /// A task that reads one block after the other, at random, gets its half beside a stream with long turns: not one request a turn.
 #[test]
 fn a_single_request_flow_gets_its_due_beside_long_turns() {

@@ -76,6 +76,21 @@ fn every_ancestor_holds_exactly() {
     }
 }
 
+/// A bucket of 3 s at 100 a second: after an hour without I/O, 300 bios at once, and then one each 10 ms; without one, 2.
+#[test]
+fn a_burst_is_as_deep_as_it_was_set() {
+    const HOUR: u64 = 3600 * SECOND;
+    for (burst_ns, at_once) in [(3 * SECOND, 300), (BURST_NS, 2), (0, 0)] {
+        let mut limits = tree(&[0], 1);
+        limits.set(group(1), WRITE, ios_per_s(100), 0);
+        limits.limiter.set_burst(&limits.groups, group(1), WRITE, burst_ns);
+        let went = (0..1000).take_while(|_| limits.ask(group(1), WRITE, 4096, HOUR) == Asked::Go).count();
+        // The last one begins a debt.
+        assert_eq!(went, at_once + 1, "{burst_ns} ns");
+        assert_eq!(next(&mut limits, HOUR), Next::Wait { until: HOUR + SECOND / 100 });
+    }
+}
+
 /// A host whose timers are 15 ms late loses nothing: that is within the burst.
 #[test]
 fn a_late_host_loses_nothing() {

@@ -27,6 +27,11 @@ enum Step {
         write: bool,
         rates: Rates,
     },
+    SetBurst {
+        group: usize,
+        write: bool,
+        ns: u64,
+    },
     Reweigh {
         group: usize,
         weight: u32,
@@ -54,6 +59,7 @@ fn step() -> impl Strategy<Value = Step> {
         12 => (group(), any::<bool>(), bytes()).prop_map(|(group, write, bytes)| Step::Ask { group, write, bytes }),
         1 => (group(), any::<bool>(), bytes()).prop_map(|(group, write, bytes)| Step::Charge { group, write, bytes }),
         3 => (group(), any::<bool>(), rates()).prop_map(|(group, write, rates)| Step::Set { group, write, rates }),
+        1 => (group(), any::<bool>(), 0u64..3 * SECOND).prop_map(|(group, write, ns)| Step::SetBurst { group, write, ns }),
         1 => Just(Step::NoSlot),
         1 => (1..GROUPS, 1u32..1000).prop_map(|(group, weight)| Step::Reweigh { group, weight }),
         1 => (1..GROUPS).prop_map(|group| Step::Remove { group }),
@@ -61,12 +67,19 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A limit as its promise has it: everything that was charged since it was set.
-#[derive(Clone, Default)]
+/// A limit as its promise has it: everything that was charged since it or its burst was set.
+#[derive(Clone)]
 struct Ledger {
     rate: u64,
+    burst_ns: u64,
     /// When, how much, and whether it waited its turn (what may not wait is charged, but not bounded).
     charged: Vec<(u64, u64, bool)>,
+}
+
+impl Default for Ledger {
+    fn default() -> Ledger {
+        Ledger { rate: 0, burst_ns: BURST_NS, charged: Vec::new() }
+    }
 }
 
 impl Ledger {
@@ -82,7 +95,7 @@ impl Ledger {
                 sum += u128::from(units);
                 largest = largest.max(u128::from(units));
             }
-            let window = u128::from(end - start + BURST_NS);
+            let window = u128::from(end - start + self.burst_ns);
             let allowed = u128::from(self.rate) * window / u128::from(SECOND) + 1 + 2 * largest;
             assert!(sum <= allowed, "{sum} in {window} ns at {}, allowed {allowed}", self.rate);
         }
@@ -135,6 +148,7 @@ impl World {
         let now = self.now;
         let of = match step {
             Step::Ask { group, .. } | Step::Charge { group, .. } | Step::Set { group, .. } => group,
+            Step::SetBurst { group, .. } => group,
             Step::Reweigh { group, .. } | Step::Remove { group } => group,
             Step::NoSlot | Step::Pass { .. } => 0,
         };
@@ -162,8 +176,17 @@ impl World {
             }
             Step::Set { group: g, write, rates } => {
                 self.limits.set(group(g), direction(write), rates, now);
-                self.ledgers[g][usize::from(write)] =
-                    [rates.bytes_per_s, rates.ios_per_s].map(|rate| Ledger { rate, charged: Vec::new() });
+                let ledgers = &mut self.ledgers[g][usize::from(write)];
+                for (ledger, rate) in ledgers.iter_mut().zip([rates.bytes_per_s, rates.ios_per_s]) {
+                    (ledger.rate, ledger.charged) = (rate, Vec::new());
+                }
+            }
+            Step::SetBurst { group: g, write, ns } => {
+                let Limits { groups, limiter, .. } = &mut self.limits;
+                limiter.set_burst(groups, group(g), direction(write), ns);
+                for ledger in &mut self.ledgers[g][usize::from(write)] {
+                    (ledger.burst_ns, ledger.charged) = (ns, Vec::new());
+                }
             }
             Step::Reweigh { group: g, weight } => {
                 self.limits.groups.set_params(group(g), GroupParams::weight(weight)).expect("it is there");

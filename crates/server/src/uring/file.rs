@@ -1,10 +1,9 @@
 //! A file's io_uring: reads, writes and flushes without a thread for each.
 //!
-//! This module alone of the crate may use `unsafe`. The argument for all of it: whatever an entry tells the kernel to use (the
+//! The argument for `unsafe` here: whatever an entry tells the kernel to use (the
 //! buffers of a job, the list of them, the file) stays where it is until the kernel has answered that entry, because a job is in
 //! [`Flights`] from before its entry is pushed until its answer is taken, no thread touches it there, and the thread that takes
 //! answers keeps [`Shared`], and with it file and ring, until no job is in it.
-#![allow(unsafe_code, reason = "the kernel gets memory by its address")]
 
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,9 +14,9 @@ use io_uring::squeue::Entry;
 use io_uring::types::{Fixed, FsyncFlags};
 use io_uring::{IoUring, opcode};
 
-use super::disk::{BUFFERS_MAX, Disk};
-use super::pool::Pool;
-use super::{Finisher, Job};
+use crate::back::disk::{BUFFERS_MAX, Disk};
+use crate::back::pool::Pool;
+use crate::back::{Finisher, Job};
 use crate::io::{Action, Fault};
 
 /// The file, which is registered.
@@ -184,7 +183,7 @@ impl Shared {
 }
 
 /// Can the ring do `job`?
-pub(super) fn does(job: &Job) -> bool {
+pub(crate) fn does(job: &Job) -> bool {
     match job.action {
         Action::Read | Action::Write => job.ios.len() <= BUFFERS_MAX,
         Action::Flush => true,
@@ -193,14 +192,14 @@ pub(super) fn does(job: &Job) -> bool {
 }
 
 /// The ring. It ends when it is dropped and the kernel has answered everything.
-pub(super) struct Uring(Arc<Shared>);
+pub(crate) struct Uring(Arc<Shared>);
 
 impl Uring {
     /// One for `disk` with room for `depth` jobs at a time; what it does not do goes to `pool`.
     ///
     /// # Errors
     /// When there is none to be had: old kernels, containers that forbid it, no thread.
-    pub(super) fn new(disk: &Arc<Disk>, depth: u32, pool: &Arc<Pool>) -> io::Result<Uring> {
+    pub(crate) fn new(disk: &Arc<Disk>, depth: u32, pool: &Arc<Pool>) -> io::Result<Uring> {
         let ring = IoUring::new(depth.next_power_of_two())?;
         ring.submitter().register_files(&[disk.file.as_raw_fd()])?;
         let shared = Arc::new(Shared {
@@ -215,12 +214,12 @@ impl Uring {
         Ok(Uring(shared))
     }
 
-    pub(super) fn attach(&self, finisher: Finisher) {
+    pub(crate) fn attach(&self, finisher: Finisher) {
         let _ = self.0.finisher.set(finisher);
     }
 
     /// Hand over jobs that it [`does`].
-    pub(super) fn push(&self, jobs: impl Iterator<Item = Job>) {
+    pub(crate) fn push(&self, jobs: impl Iterator<Item = Job>) {
         let mut flights = self.0.flights();
         let mut any = false;
         for job in jobs {
