@@ -319,7 +319,13 @@ static bool fl_has_work(struct blk_mq_hw_ctx *hctx)
 {
 	struct fl_queue *fq = fl_queue_of(hctx->queue);
 
-	return READ_ONCE(fq->arrived) || (READ_ONCE(fq->queued) && (!READ_ONCE(fq->withheld) || fl_runs_dry(fq->q)));
+	if (READ_ONCE(fq->arrived))
+		return true;
+	/* Pairs with fl_catch_up(): what arrived is either on its way to the core still, or counted. */
+	smp_rmb();
+	if (smp_load_acquire(&fq->catching_up))
+		return true;
+	return READ_ONCE(fq->queued) && (!READ_ONCE(fq->withheld) || fl_runs_dry(fq->q));
 }
 
 /* Requests for which there was no slot, while there are some now. */

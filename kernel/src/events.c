@@ -9,6 +9,11 @@
  * Only a completion that the core was waiting for takes the lock itself. For
  * that, who withholds the queue looks at the list once more, and who puts
  * something on it looks whether it is withheld.
+ *
+ * Who takes the list need not be one who dispatches: it may be a bio that is merged,
+ * or a completion. The task whose request is on the list then runs the queue, and
+ * must not be told that there is no work while its request is between the list and
+ * the core: fl_has_work() says that there is, all that time (catching_up).
  */
 #include <trace/events/block.h>
 
@@ -79,6 +84,9 @@ void fl_catch_up(struct fl_queue *fq, struct list_head *merged)
 
 	if (llist_empty(&fq->events) && !READ_ONCE(fq->arrived))
 		return;
+	/* Pairs with fl_has_work(): who no longer finds arrived set finds this one. */
+	WRITE_ONCE(fq->catching_up, true);
+	smp_wmb();
 	/* Before the list is taken: who finds it still set has put his request on this list. */
 	WRITE_ONCE(fq->arrived, false);
 	node = llist_reverse_order(llist_del_all(&fq->events));
@@ -96,6 +104,7 @@ void fl_catch_up(struct fl_queue *fq, struct list_head *merged)
 				fl_insert(fq, rq, false, rq->fifo_time);
 		}
 	}
+	smp_store_release(&fq->catching_up, false);
 }
 
 void fl_free_merged(struct list_head *merged)

@@ -65,9 +65,10 @@ struct fl_queue {
 	bool yields;			/* the tunable yield is on */
 	bool has_groups;		/* a cgroup sent something */
 
-	/* What came and went since the core was told (events.c), and whether something came. */
+	/* What came and went since the core was told (events.c), whether something came, and whether the core is being told. */
 	struct llist_head events ____cacheline_aligned_in_smp;
 	bool arrived;
+	bool catching_up;
 	struct fl_done *done;		/* by the core's slot */
 
 	spinlock_t lock ____cacheline_aligned_in_smp; /* everything below, and the core */
