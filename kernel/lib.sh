@@ -15,7 +15,7 @@ version() {
     cat "$here/version" 2>/dev/null || sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$top/Cargo.toml"
 }
 
-# The kernel to build for: $KERNEL, else the running one, else the newest with headers.
+# The kernel to build for: $KERNEL, else the running one, else the newest with headers; none that vm/debug-kernel made, unless asked.
 kernel_release() {
     if [ -n "${KERNEL:-}" ]; then
         echo "$KERNEL"
@@ -24,7 +24,7 @@ kernel_release() {
     else
         for build in /lib/modules/*/build; do
             [ -e "$build" ] && basename "$(dirname "$build")"
-        done | sort -V | tail -n 1
+        done | grep -v -- -fairlift- | sort -V | tail -n 1
     fi
 }
 

@@ -4,22 +4,11 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use fairlift_server::net::Address;
-use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
+use serde_json::json;
 
 use support::Host;
 
 const RATE: f64 = 200.0;
-
-/// What the control socket answers to `question`.
-fn ask(host: &Host, question: &Value) -> Value {
-    let mut stream = Address::Unix(host.dir.join("ctl")).connect().expect("the server listens");
-    stream.write_all(format!("{question}\n").as_bytes()).expect("it takes a line");
-    let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line).expect("an answer");
-    serde_json::from_str(&line).expect("JSON")
-}
 
 /// When each of `count` reads was answered, seconds from the first question; after a rest of `rest`.
 fn answered(host: &Host, count: usize, rest: Duration) -> Vec<f64> {
@@ -54,14 +43,14 @@ fn a_rested_tenant_gets_its_burst_and_then_its_limit() {
     assert!(times[399] > 0.9, "the other 200 came at the limit: {} s", times[399]);
 
     let set = json!({ "do": "set", "export": "it", "burst": "100ms" });
-    assert_eq!(ask(&host, &set), json!({ "ok": true }));
-    let shown = ask(&host, &json!({ "do": "show" }));
+    assert_eq!(host.ctl(&set.to_string()), json!({ "ok": true }));
+    let shown = host.ctl(&json!({ "do": "show" }).to_string());
     assert_eq!(shown["exports"][0]["burst_ns"], json!(100_000_000));
     assert_eq!(shown["exports"][0]["max"]["riops"], json!(200), "the limit stays");
     let times = answered(&host, 100, Duration::from_millis(1100));
     within(&times, 0.1);
     assert!(times[99] > 0.35, "80 of 100 came at the limit: {} s", times[99]);
 
-    let wrong = ask(&host, &json!({ "do": "set", "export": "it", "burst": "1ms" }));
+    let wrong = host.ctl(&json!({ "do": "set", "export": "it", "burst": "1ms" }).to_string());
     assert!(wrong["error"].as_str().is_some_and(|text| text.contains("20ms to 3600s")), "{wrong}");
 }

@@ -3,12 +3,11 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 
 use fairlift_server::config::Config;
 use fairlift_server::net::Address;
 use fairlift_trace::{Action, Op, Options, TraceReader};
-use serde_json::Value;
 use support::{Host, eventually};
 
 /// The error that a configuration gives.
@@ -66,18 +65,10 @@ fn an_export_must_lie_within_its_device() {
 
 const TWO: &str = "[[device]]\nname='m'\nram='16M'\n[[export]]\nname='a'\ndevice='m'\nsize='8M'\nweight=300\nmax='riops=1000'\n[[export]]\nname='b'\ndevice='m'\noffset='8M'\n";
 
-fn ctl(host: &Host, line: &str) -> Value {
-    let mut stream = Address::Unix(host.dir.join("ctl")).connect().expect("connect");
-    stream.write_all(format!("{line}\n").as_bytes()).expect("asked");
-    let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer).expect("answered");
-    serde_json::from_str(&answer).expect("JSON")
-}
-
 #[test]
 fn shares_and_elevators_change_live() {
     let host = Host::start(TWO);
-    let shown = ctl(&host, r#"{"do":"show"}"#);
+    let shown = host.ctl(r#"{"do":"show"}"#);
     assert_eq!(
         (&shown["exports"][0]["weight"], &shown["exports"][0]["max"]["riops"]),
         (&300.into(), &1000.into())
@@ -91,22 +82,22 @@ fn shares_and_elevators_change_live() {
     });
     for elevator in ["fl-cfq", "none", "fair", "fl-noop:group_idle=0", "mq-deadline", "fl-deadline"] {
         let line = format!(r#"{{"do":"elevator","device":"m","elevator":"{elevator}"}}"#);
-        assert_eq!(ctl(&host, &line)["ok"], true, "{elevator}");
-        assert_eq!(ctl(&host, r#"{"do":"show"}"#)["devices"][0]["elevator"], elevator);
+        assert_eq!(host.ctl(&line)["ok"], true, "{elevator}");
+        assert_eq!(host.ctl(r#"{"do":"show"}"#)["devices"][0]["elevator"], elevator);
     }
     let mut client = writes.join().expect("no write fails");
     assert!(client.read(1999 * 4096, 4096).expect("a reply").data.iter().all(|byte| *byte == 1999u64 as u8));
     assert_eq!(
-        ctl(&host, r#"{"do":"set","export":"a","weight":50,"class":"idle","max":"max"}"#)["error"]
+        host.ctl(r#"{"do":"set","export":"a","weight":50,"class":"idle","max":"max"}"#)["error"]
             .as_str()
             .map(|e| e.contains("max has no 'max'")),
         Some(true)
     );
     assert_eq!(
-        ctl(&host, r#"{"do":"set","export":"a","weight":50,"class":"idle","max":"riops=max"}"#)["ok"],
+        host.ctl(r#"{"do":"set","export":"a","weight":50,"class":"idle","max":"riops=max"}"#)["ok"],
         true
     );
-    let shown = ctl(&host, r#"{"do":"show"}"#);
+    let shown = host.ctl(r#"{"do":"show"}"#);
     let export = &shown["exports"][0];
     assert_eq!(
         (&export["weight"], &export["class"], &export["max"]["riops"]),
@@ -119,7 +110,7 @@ fn shares_and_elevators_change_live() {
         (r#"{"do":"sett"}"#, "unknown variant"),
         ("nonsense", "expected"),
     ] {
-        let answer = ctl(&host, line);
+        let answer = host.ctl(line);
         assert!(answer["error"].as_str().is_some_and(|error| error.contains(part)), "{line}: {answer}");
     }
 }
@@ -128,11 +119,11 @@ fn shares_and_elevators_change_live() {
 fn exports_come_and_go() {
     let host = Host::start(TWO);
     let add = r#"{"do":"add","device":"m","name":"c","offset":"4M","size":"1M","weight":7}"#;
-    assert_eq!(ctl(&host, add)["ok"], true);
-    assert!(ctl(&host, add)["error"].as_str().is_some_and(|error| error.contains("already")));
+    assert_eq!(host.ctl(add)["ok"], true);
+    assert!(host.ctl(add)["error"].as_str().is_some_and(|error| error.contains("already")));
     let mut client = host.client("c", true);
     assert_eq!(client.write(0, 0, b"there").expect("a reply").error, 0);
-    assert_eq!(ctl(&host, r#"{"do":"remove","export":"c"}"#)["ok"], true);
+    assert_eq!(host.ctl(r#"{"do":"remove","export":"c"}"#)["ok"], true);
     assert!(client.read(0, 5).is_err(), "its connections end");
     assert_eq!(host.client("a", true).read(4 << 20, 5).expect("a reply").data, b"there");
 }
@@ -143,7 +134,7 @@ fn an_export_is_resized_within_its_device() {
         "[[device]]\nname='m'\nram='8M'\n[[export]]\nname='it'\ndevice='m'\noffset='1M'\nsize='2M'\n",
     );
     let mut client = host.client("it", true);
-    let resize = |size: &str| ctl(&host, &format!(r#"{{"do":"resize","export":"it","size":"{size}"}}"#));
+    let resize = |size: &str| host.ctl(&format!(r#"{{"do":"resize","export":"it","size":"{size}"}}"#));
     assert_eq!(client.write(0, 3 << 20, &[1; 512]).expect("a reply").error, 28);
     assert_eq!(resize("7M")["ok"], true);
     // A connection that is there may use it; a new one is told.
@@ -209,12 +200,12 @@ fn a_trace_has_what_was_served() {
     let words = |file: &str| format!("{{\"do\":\"trace\",\"device\":\"m\",\"file\":{file}}}");
     let (mut before, mut later) = (host.client("a", true), host.client("b", true));
     assert_eq!(before.write(0, 0, &[1; 4096]).expect("a reply").error, 0);
-    assert_eq!(ctl(&host, &words(&format!("{:?}", file.display().to_string())))["ok"], true);
+    assert_eq!(host.ctl(&words(&format!("{:?}", file.display().to_string())))["ok"], true);
     for at in 0..100u64 {
         assert_eq!(before.write(0, at * 8192, &[1; 4096]).expect("a reply").error, 0);
         assert_eq!(later.read(at * 4096, 4096).expect("a reply").error, 0);
     }
-    assert_eq!(ctl(&host, &words("null"))["ok"], true);
+    assert_eq!(host.ctl(&words("null"))["ok"], true);
     assert_eq!(before.read(0, 4096).expect("a reply").error, 0);
 
     let mut reader = TraceReader::open(&file, &Options::default()).expect("a trace");

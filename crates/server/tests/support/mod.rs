@@ -1,6 +1,7 @@
 //! A server in this process, in a folder of its own.
 #![allow(dead_code)]
 
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use fairlift_server::front::FrontEnd;
 use fairlift_server::front::nbd::{Bounds, Nbd};
 use fairlift_server::net::{Address, Stream};
 use fairlift_server::server::Server;
+use serde_json::Value;
 
 /// A running server, ended and cleared away when it is dropped.
 pub struct Host {
@@ -64,6 +66,15 @@ impl Host {
 
     pub fn client(&self, name: &str, structured: bool) -> Client {
         Client::connect(&self.address(), name, structured).expect("the server lets us in")
+    }
+
+    /// What the control socket answers to a line.
+    pub fn ctl(&self, line: &str) -> Value {
+        let mut stream = Address::Unix(self.dir.join("ctl")).connect().expect("the server listens");
+        stream.write_all(format!("{line}\n").as_bytes()).expect("it takes a line");
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer).expect("an answer");
+        serde_json::from_str(&answer).expect("JSON")
     }
 
     /// Everything is answered and nothing is left.

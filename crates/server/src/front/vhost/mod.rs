@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use vhost::vhost_user::Listener;
 use vhost::vhost_user::message::{VhostUserProtocolFeatures, VhostUserVirtioFeatures};
+use vhost::vhost_user::{self, Listener};
 use vhost_user_backend::{VhostUserBackend, VhostUserDaemon, VringRwLock};
 use vm_memory::{GuestAddressSpace, GuestMemoryAtomic, GuestMemoryMmap};
 use vmm_sys_util::epoll::EventSet;
@@ -256,7 +256,11 @@ impl Socket {
         daemon.start(&mut Listener::from(listener)).map_err(|error| error.to_string())?;
         self.export.connections.fetch_add(1, Relaxed);
         let handle = daemon.shutdown_handle();
-        let machine = std::thread::spawn(move || daemon.wait().map_err(|error| error.to_string()));
+        let machine = std::thread::spawn(move || match daemon.wait() {
+            // A machine that is switched off hangs up between two messages.
+            Err(vhost_user_backend::Error::HandleRequest(vhost_user::Error::Disconnected)) => Ok(()),
+            ended => ended.map_err(|error| error.to_string()),
+        });
         while !machine.is_finished() {
             std::thread::sleep(LOOK);
             if ends() && disk.queues.iter().enumerate().all(|(at, _)| disk.queue(at).len() == 0) {
