@@ -11,7 +11,7 @@ use fairlift_sim::group::limits::Max;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::config::{self, duration, elevator, size};
+use crate::config::{self, elevator, size};
 use crate::device::{Device, Share};
 use crate::exports::{Export, ExportOptions};
 use crate::log::{Level, log};
@@ -34,6 +34,8 @@ enum Command {
         class: Option<GroupClass>,
         max: Option<String>,
         burst: Option<String>,
+        reserve: Option<u32>,
+        goal: Option<String>,
     },
     Elevator {
         device: String,
@@ -54,6 +56,7 @@ enum Command {
         class: Option<GroupClass>,
         max: Option<String>,
         burst: Option<String>,
+        reserve: Option<u32>,
         goal: Option<String>,
     },
     Remove {
@@ -104,9 +107,10 @@ fn answer(line: &str, server: &Server) -> Result<Value, String> {
     }
     match command {
         Command::Show => return Ok(show(server)),
-        Command::Set { export, weight, class, max, burst } => {
+        Command::Set { export, weight, class, max, burst, reserve, goal } => {
             let export = find(server, &export)?;
-            export.set_share(share(export.share(), weight, class, max.as_deref(), burst.as_deref())?)?;
+            let now = export.share();
+            export.set_share(share(now, weight, class, reserve, [max, burst, goal].each_ref())?)?;
         }
         Command::Elevator { device, elevator: text } => {
             find_device(server, &device)?.set_elevator(&elevator(&text).map_err(|error| error.to_string())?);
@@ -123,6 +127,7 @@ fn answer(line: &str, server: &Server) -> Result<Value, String> {
             class,
             max,
             burst,
+            reserve,
             goal,
         } => {
             let device = find_device(server, &device)?;
@@ -135,10 +140,9 @@ fn answer(line: &str, server: &Server) -> Result<Value, String> {
                 bytes: bytes.as_deref().map(size).transpose()?,
                 read_only,
                 per_connection,
-                share: share(Share::default(), weight, class, max.as_deref(), burst.as_deref())?,
+                share: share(Share::default(), weight, class, reserve, [max, burst, goal].each_ref())?,
                 vhost: None,
                 ublk: None,
-                goal_ns: goal.as_deref().map(duration).transpose()?,
             };
             server.exports.add(Export::new(&device, options)?)?;
         }
@@ -155,19 +159,21 @@ fn answer(line: &str, server: &Server) -> Result<Value, String> {
     Ok(json!({ "ok": true }))
 }
 
-/// `share` with what is given of the rest.
+/// `share` with what is given of the rest; of the texts, limits, burst and goal.
 fn share(
     share: Share,
     weight: Option<u32>,
     class: Option<GroupClass>,
-    max: Option<&str>,
-    burst: Option<&str>,
+    reserve: Option<u32>,
+    [max, burst, goal]: [&Option<String>; 3],
 ) -> Result<Share, String> {
     Ok(Share {
         weight: weight.unwrap_or(share.weight),
         class: class.unwrap_or(share.class),
-        max: max.map_or(Ok(share.max), Max::parse)?,
-        burst_ns: burst.map_or(Ok(share.burst_ns), config::burst)?,
+        reserve: reserve.unwrap_or(share.reserve),
+        goal_ns: goal.as_deref().map_or(Ok(share.goal_ns), config::goal)?,
+        max: max.as_deref().map_or(Ok(share.max), Max::parse)?,
+        burst_ns: burst.as_deref().map_or(Ok(share.burst_ns), config::burst)?,
     })
 }
 
@@ -245,7 +251,13 @@ fn show_export(export: &Export) -> Value {
         "device_time_ns": tenant.stats.time_ns,
         "wait_ns": total.wait_ns,
         "service_ns": total.service_ns,
-        "goal_ns": export.options.goal_ns,
+        "reserve": share.reserve,
+        "goal_ns": Some(share.goal_ns).filter(|goal_ns| *goal_ns > 0),
+        "goal": {
+            "met": tenant.stats.goal.met,
+            "missed_above_due": tenant.stats.goal.missed_above_due,
+            "missed_within_due": tenant.stats.goal.missed_within_due,
+        },
         "latency": export.latency.summary(),
         "latencies": export.latency.counts(),
     })

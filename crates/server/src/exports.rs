@@ -29,8 +29,6 @@ pub struct ExportOptions {
     pub per_connection: bool,
     /// What it is entitled to.
     pub share: Share,
-    /// 99 % of its bios should take no longer, nanoseconds. It is watched, and changes no order.
-    pub goal_ns: Option<u64>,
     /// Where a virtual machine may connect to it as to its disk (vhost-user-blk).
     pub vhost: Option<VhostOptions>,
     /// Which disk of this machine's kernel it is (ublk).

@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use fairlift_server::config::Config;
 use fairlift_server::net::Address;
 use fairlift_trace::{Action, Op, Options, TraceReader};
+use serde_json::Value;
 use support::{Host, eventually};
 
 /// The error that a configuration gives.
@@ -33,6 +34,16 @@ fn a_wrong_configuration_is_told_by_line_and_nearest_word() {
             format!("{device}[[export]]\nname='e'\ndevice='d'\nweight=0\n"),
             "a.toml:8: ",
             "not from 1 to 10000",
+        ),
+        (
+            format!("{device}[[export]]\nname='e'\ndevice='d'\nreserve=96\n"),
+            "a.toml:8: ",
+            "not from 0 to 95 per cent",
+        ),
+        (
+            format!("{device}[[export]]\nname='e'\ndevice='d'\ngoal='soon'\n"),
+            "a.toml:8: ",
+            "such as 500us, 10ms or 2s",
         ),
         (
             format!("{device}[[export]]\nname='e'\ndevice='d'\nmax='rpbs=1M'\n"),
@@ -64,6 +75,25 @@ fn an_export_must_lie_within_its_device() {
 }
 
 const TWO: &str = "[[device]]\nname='m'\nram='16M'\n[[export]]\nname='a'\ndevice='m'\nsize='8M'\nweight=300\nmax='riops=1000'\n[[export]]\nname='b'\ndevice='m'\noffset='8M'\n";
+
+#[test]
+fn reserves_and_goals_change_live_and_are_refused_together() {
+    let host = Host::start(TWO);
+    let set = |line: &str| host.ctl(&format!(r#"{{"do":"set",{line}}}"#));
+    assert_eq!(set(r#""export":"a","reserve":60,"goal":"10ms""#)["ok"], true);
+    let refused = set(r#""export":"b","reserve":50"#);
+    let why = refused["error"].as_str().expect("not both can be kept");
+    assert!(why.contains("35 % are left"), "{why}");
+    assert_eq!(set(r#""export":"b","reserve":35"#)["ok"], true);
+    let shown = host.ctl(r#"{"do":"show"}"#);
+    let (a, b) = (&shown["exports"][0], &shown["exports"][1]);
+    assert_eq!((&a["reserve"], &a["goal_ns"]), (&60.into(), &10_000_000.into()));
+    assert_eq!((&b["reserve"], &b["goal_ns"]), (&35.into(), &Value::Null));
+    assert_eq!(set(r#""export":"a","goal":"none""#)["ok"], true);
+    assert_eq!(host.ctl(r#"{"do":"show"}"#)["exports"][0]["goal_ns"], Value::Null);
+    let wrong = set(r#""export":"a","goal":"soon""#);
+    assert!(wrong["error"].as_str().is_some_and(|error| error.contains("allowed: none, up to 3600s")));
+}
 
 #[test]
 fn shares_and_elevators_change_live() {

@@ -263,6 +263,44 @@ fn a_limit_holds_whatever_comes_between() {
     assert!(had as f64 >= most * 0.8, "{had} requests in {:?}: the limit is not reached", start.elapsed());
 }
 
+/// How long the victim waits for each of its reads, sorted, one at a time with some thought between them, beside a deep neighbour.
+fn waits_with_goal(elevator: &str, goal_ns: u64) -> Vec<Duration> {
+    let mut pair = Pair::new(elevator, "");
+    let export = pair.exports.find("victim").expect("it is there");
+    export.set_share(Share { goal_ns, ..export.share() }).expect("it may have one");
+    let mut random = Random(3);
+    pair.load("attacker", 32, move |client| {
+        client.request(command::READ, 0, random.below(BYTES >> 16) << 16, 64 << 10)
+    });
+    let stream = Stream::Unix(support::connect(&pair.exports, Bounds::default()));
+    let mut victim = Client::over(stream, "victim", true).expect("the server lets us in");
+    let read = |at: u64| {
+        thread::sleep(Duration::from_millis(25));
+        let begun = Instant::now();
+        assert_eq!(victim.read(at << 20, 4096).expect("an answer").error, 0);
+        begun.elapsed()
+    };
+    let mut waits: Vec<Duration> = (0..40).map(read).collect();
+    waits.sort();
+    let goal = pair.device.tenant(export.group).stats.goal;
+    let counted = goal.met + goal.missed_above_due + goal.missed_within_due;
+    assert_eq!(counted, if goal_ns > 0 { 40 } else { 0 }, "{elevator}");
+    pair.end();
+    waits
+}
+
+/// Half of its reads are answered in a third of the time: the goal orders, and is not only watched.
+#[test]
+fn a_goal_brings_the_turn_of_a_tenant_forward() {
+    for elevator in ["fl-deadline", "fl-cfq"] {
+        let [without, with] = [0, 2_000_000].map(|goal_ns| waits_with_goal(elevator, goal_ns)[20]);
+        assert!(
+            3 * with < without,
+            "{elevator}: half of the reads wait {without:?} without a goal, {with:?} with one"
+        );
+    }
+}
+
 #[test]
 fn who_never_reads_stands_in_nobodys_way() {
     let mut pair = Pair::new(ELEVATORS[0], "");

@@ -128,7 +128,7 @@ pub struct ServeArguments {
 #[command(after_help = "\
 Examples:
   fairlift ctl unix:/run/fairlift.ctl show
-  fairlift ctl unix:/run/fairlift.ctl set vm1 --weight 300 --max 'rbps=50M wiops=500'
+  fairlift ctl unix:/run/fairlift.ctl set vm1 --weight 300 --max 'rbps=50M wiops=500' --goal 10ms
   fairlift ctl unix:/run/fairlift.ctl elevator disk fl-cfq:slice_idle=0
   fairlift ctl unix:/run/fairlift.ctl add disk vm3 --offset 20G --size 10G --weight 200
   fairlift ctl unix:/run/fairlift.ctl resize vm3 15G
@@ -184,9 +184,6 @@ pub enum CtlAction {
         /// Each connection is a tenant by itself
         #[arg(long)]
         per_connection: bool,
-        /// What 99 % of its I/O should take at most: 500us, 10ms; shown, no more
-        #[arg(long, value_name = "TIME")]
-        goal: Option<String>,
         #[command(flatten)]
         share: ShareArguments,
     },
@@ -233,4 +230,10 @@ pub struct ShareArguments {
     /// Unused time of the limits that is kept: 20ms (default) to 3600s
     #[arg(long, value_name = "TIME")]
     pub burst: Option<String>,
+    /// Per cent of the device that it gets before weights divide the rest, 0 to 95; refused when not all can be kept
+    #[arg(long, value_name = "PERCENT")]
+    pub reserve: Option<u32>,
+    /// A read or write that a client waits for should take no longer: 500us, 10ms, none; its turns come earlier for that, within its due
+    #[arg(long, value_name = "TIME")]
+    pub goal: Option<String>,
 }

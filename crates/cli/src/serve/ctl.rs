@@ -42,21 +42,10 @@ fn question(action: &CtlAction) -> Value {
         CtlAction::Elevator { device, elevator } => {
             json!({ "do": "elevator", "device": device, "elevator": elevator })
         }
-        CtlAction::Add {
-            device,
-            name,
-            description,
-            offset,
-            size,
-            read_only,
-            per_connection,
-            goal,
-            share,
-        } => {
+        CtlAction::Add { device, name, description, offset, size, read_only, per_connection, share } => {
             let add = json!({
                 "do": "add", "device": device, "name": name, "description": description, "offset": offset,
                 "size": size, "read_only": read_only, "per_connection": per_connection,
-                "goal": goal,
             });
             shared(add, share)
         }
@@ -76,5 +65,7 @@ fn shared(mut question: Value, share: &ShareArguments) -> Value {
     question["class"] = json!(share.class);
     question["max"] = json!(share.max);
     question["burst"] = json!(share.burst);
+    question["reserve"] = json!(share.reserve);
+    question["goal"] = json!(share.goal);
     question
 }

@@ -92,7 +92,6 @@ fn from_options(arguments: &ServeArguments) -> Result<Config, Failure> {
         read_only: arguments.read_only,
         per_connection: arguments.per_connection,
         share: Share::default(),
-        goal_ns: None,
         vhost: arguments.vhost_user.clone().map(|path| VhostOptions {
             path,
             queues: arguments.queues,

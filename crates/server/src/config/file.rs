@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    BackConfig, Config, ConfigError, DeviceConfig, ELEVATOR, ExportConfig, burst, duration, elevator, size,
+    BackConfig, Config, ConfigError, DeviceConfig, ELEVATOR, ExportConfig, burst, elevator, goal, size,
 };
 use crate::back::file::{DEPTH, Engine, Options};
 use crate::device::Share;
@@ -94,6 +94,7 @@ struct ExportPart {
     class: GroupClass,
     max: Option<Spanned<String>>,
     burst: Option<Spanned<String>>,
+    reserve: Option<Spanned<u32>>,
     goal: Option<Spanned<String>>,
     vhost_user: Option<PathBuf>,
     ublk: Option<Spanned<String>>,
@@ -295,6 +296,8 @@ fn export(
     let share = Share {
         weight: part.weight.as_ref().map_or(Share::default().weight, |weight| *weight.get_ref()),
         class: part.class,
+        reserve: part.reserve.as_ref().map_or(0, |reserve| *reserve.get_ref()),
+        goal_ns: source.read_some(part.goal.as_ref(), goal)?.unwrap_or(0),
         max: source.read_some(part.max.as_ref(), Max::parse)?.unwrap_or_default(),
         burst_ns: source.read_some(part.burst.as_ref(), burst)?.unwrap_or(Share::default().burst_ns),
     };
@@ -310,7 +313,6 @@ fn export(
         share,
         vhost: vhost(source, part, queues)?,
         ublk: number.map(|number| UblkOptions { number, queues }),
-        goal_ns: source.read_some(part.goal.as_ref(), duration)?,
     };
     if options.name.len() > 4096 {
         return Err(source.error(&part.name.span(), "a name has at most 4096 bytes"));
@@ -320,6 +322,13 @@ fn export(
         let span = part.weight.as_ref().map_or(whole, Spanned::span);
         let message = format!("weight = {} is not from {} to {}", share.weight, weights.0, weights.1);
         return Err(source.error(&span, message));
+    }
+    let most = fairlift_core::group::RESERVE_MAX;
+    if share.reserve > most {
+        let span = part.reserve.as_ref().map_or(whole, Spanned::span);
+        return Err(
+            source.error(&span, format!("reserve = {} is not from 0 to {most} per cent", share.reserve))
+        );
     }
     Ok(ExportConfig { device: device.clone(), options, place: source.place(&whole) })
 }

@@ -188,6 +188,18 @@ pub fn duration(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("'{text}' is no time (allowed: up to 3600s, such as 500us, 10ms or 2s)"))
 }
 
+/// A latency goal in nanoseconds; 0 for `none`.
+///
+/// # Errors
+/// What is allowed.
+pub fn goal(text: &str) -> Result<u64, String> {
+    if text == "none" {
+        Ok(0)
+    } else {
+        duration(text).map_err(|error| error.replace("allowed: ", "allowed: none, "))
+    }
+}
+
 /// How much unused time of limits is kept, in nanoseconds.
 ///
 /// # Errors

@@ -122,8 +122,9 @@ impl Machine {
     pub(super) fn open_port(&mut self, options: PortOptions<'_>, mailbox: Arc<dyn Mailbox>) -> u32 {
         let PortOptions { export: name, group, own, ioprio, latency } = options;
         // With no group left it shares its export's, as the core has it.
-        let own = own.then(|| self.queue.groups_mut().create(group, GroupParams::default()));
-        let own = own.and_then(Result::ok);
+        let groups = self.queue.groups_mut();
+        let params = GroupParams { latency_ns: groups[group].params().latency_ns, ..GroupParams::default() };
+        let own = own.then(|| groups.create(group, params)).and_then(Result::ok);
         let context = self.queue.contexts_mut().create_in(own.unwrap_or(group), ioprio);
         let (name, answers) = (name.to_owned(), Vec::new());
         self.next_port += 1;
@@ -134,6 +135,18 @@ impl Machine {
             PortEntry { name, mailbox, context, group: own, latency, flying: 0, closed: false, answers };
         self.ports.insert(self.next_port, entry);
         self.next_port
+    }
+
+    /// The goal of `group` is that of its connections that have groups of their own.
+    pub(super) fn set_goal_below(&mut self, group: GroupId, latency_ns: u64) {
+        let groups = self.queue.groups_mut();
+        for own in self.ports.values().filter_map(|port| port.group) {
+            if groups[own].parent() == group {
+                let params = GroupParams { latency_ns, ..*groups[own].params() };
+                // A group that is being removed needs none.
+                let _ = groups.set_params(own, params);
+            }
+        }
     }
 
     /// The client has gone; what is in flight is served, and its answers are dropped.

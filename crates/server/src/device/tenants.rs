@@ -24,6 +24,11 @@ pub struct Share {
     pub class: GroupClass,
     /// Limits.
     pub max: Max,
+    /// Per cent of the device that it gets before weights divide the rest; strict classes come before it.
+    pub reserve: u32,
+    /// A read or write that a client waits for should take no longer, nanoseconds; 0: no goal. Its turns come earlier for that, within
+    /// its due.
+    pub goal_ns: u64,
     /// How much unused time of its limits is kept, nanoseconds: after so long without I/O it may do at once what they allow in it.
     pub burst_ns: u64,
 }
@@ -33,6 +38,8 @@ impl Default for Share {
         Share {
             weight: fairlift_core::group::WEIGHT_DEFAULT,
             class: GroupClass::Be,
+            reserve: 0,
+            goal_ns: 0,
             max: Max::default(),
             burst_ns: BURST_NS,
         }
@@ -51,7 +58,8 @@ pub struct TenantFigures {
 }
 
 fn params(share: &Share) -> GroupParams {
-    GroupSpec { weight: share.weight, class: share.class, ..GroupSpec::new("") }.params()
+    let of_weight = GroupSpec { weight: share.weight, class: share.class, ..GroupSpec::new("") }.params();
+    GroupParams { reserve: share.reserve, latency_ns: share.goal_ns, ..of_weight }
 }
 
 fn sentence(error: GroupError) -> String {
@@ -60,7 +68,9 @@ fn sentence(error: GroupError) -> String {
         GroupError::Full => "there is no group left",
         GroupError::Depth => "the groups are too deep",
         GroupError::Unknown => "there is no such group any more",
-        GroupError::Reserve { .. } => "the reserves cannot all be kept",
+        GroupError::Reserve { free } => {
+            return format!("the reserves of a device cannot all be kept: {free} % are left for this one");
+        }
         GroupError::Root => "the root stays",
     };
     text.to_owned()
@@ -85,6 +95,7 @@ impl Device {
     pub fn set_share(&self, group: GroupId, share: &Share) -> Result<(), String> {
         let answer = self.change(|machine, now| {
             machine.queue.groups_mut().set_params(group, params(share))?;
+            machine.set_goal_below(group, share.goal_ns);
             for (direction, rates) in Direction::ALL.into_iter().zip(share.max.rates()) {
                 machine.queue.set_limit(group, direction, rates, now)?;
                 machine.queue.set_burst(group, direction, share.burst_ns)?;
@@ -100,7 +111,8 @@ impl Device {
         let _ = self.change(|machine, now| machine.queue.remove_group(group, now));
     }
 
-    /// What it got so far.
+    /// What it got so far. The reads and writes of its connections that are tenants by themselves are not among those that met its goal
+    /// or did not.
     pub fn tenant(&self, group: GroupId) -> TenantFigures {
         self.look(|machine| {
             let groups = machine.queue.groups();
