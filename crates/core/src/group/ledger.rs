@@ -35,6 +35,8 @@ pub(crate) struct Account {
     listed: bool,
     /// No request of it was queued yet: the elevator may still have state of the group that had the slot before.
     is_new: bool,
+    /// Was the last request that came a sync one?
+    sync: bool,
     unsettled: Bill,
     /// What it was charged for requests that are still in the device, in the nanoseconds of [`Ledger::cost_ns`].
     prepaid_ns: u64,
@@ -51,6 +53,7 @@ impl Account {
         holds: 0,
         listed: false,
         is_new: true,
+        sync: true,
         unsettled: Bill::NONE,
         prepaid_ns: 0,
         last_ns: 0,
@@ -84,6 +87,8 @@ pub(crate) struct Ledger {
     /// Over all groups.
     pub(super) queued: u32,
     pub(super) in_flight: u32,
+    /// A new request finds a request slot of the host's while fewer are taken than this: an async one, a sync one.
+    pub(super) request_slots: [u32; 2],
     /// Up to here the device's time is billed, or was no group's.
     counted_ns: u64,
     wait: Option<Wait>,
@@ -101,6 +106,7 @@ impl Ledger {
             accounts,
             queued: 0,
             in_flight: 0,
+            request_slots: [u32::MAX; 2],
             counted_ns: 0,
             wait: None,
             unsettled: List::new(),
@@ -138,6 +144,15 @@ impl Ledger {
         self.queued
     }
 
+    /// Can a request of `group`, which has none queued, come before the device gets or answers another group's? Not while the requests
+    /// that the core knows have all request slots: to wait for the group is in vain then. (Its own answer gives it one back.) The next
+    /// request is taken to be sync or async as the last one was.
+    #[inline]
+    pub(super) fn finds_slot(&self, group: GroupId) -> bool {
+        let account = &self.accounts[group.index()];
+        account.in_flight > 0 || self.queued + self.in_flight < self.request_slots[usize::from(account.sync)]
+    }
+
     /// See [`Totals`].
     pub(super) fn totals(&self) -> Totals {
         self.totals
@@ -160,10 +175,11 @@ impl Ledger {
 
     /// One more request of `payer` waits. Is it the first of a new group?
     #[inline]
-    pub(super) fn arrived(&mut self, payer: GroupId) -> bool {
+    pub(super) fn arrived(&mut self, payer: GroupId, sync: bool) -> bool {
         self.queued += 1;
         let account = &mut self.accounts[payer.index()];
         account.queued += 1;
+        account.sync = sync;
         core::mem::take(&mut account.is_new)
     }
 

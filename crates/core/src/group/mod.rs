@@ -590,8 +590,13 @@ impl Groups {
 
     /// A request that `payer` pays for waits. Is it the first of a new group?
     #[inline]
-    pub(crate) fn arrived(&mut self, payer: GroupId) -> bool {
-        self.ledger.arrived(payer)
+    pub(crate) fn arrived(&mut self, payer: GroupId, sync: bool) -> bool {
+        self.ledger.arrived(payer, sync)
+    }
+
+    /// The host's request slots, as [`ElevatorQueue::set_request_slots`](crate::queue::ElevatorQueue::set_request_slots) has them.
+    pub(crate) fn set_request_slots(&mut self, all: u32, for_async: u32) {
+        self.ledger.request_slots = [for_async.min(all), all];
     }
 
     /// A request of `payer` waits that its goal counts for, if it has one.

@@ -24,7 +24,7 @@ impl ElevatorQueue {
     /// A request of `payer` is about to be queued.
     pub(super) fn group_arrival(&mut self, payer: GroupId, sync: bool, now: u64) {
         self.groups.goal_arrived(payer, sync, now);
-        if self.groups.arrived(payer) {
+        if self.groups.arrived(payer, sync) {
             self.turns.forget(payer);
             self.elevator.queue_started(payer);
         }
