@@ -3,7 +3,7 @@
 mod queue_support;
 
 use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
-use fairlift_core::{ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, MS, Op};
+use fairlift_core::{ContextId, Flags, GroupId, GroupParams, IoPrio, Op};
 use queue_support::*;
 
 /// A queue with `N` groups of equal weight and a task in each.
@@ -155,50 +155,4 @@ fn a_group_that_runs_empty_wakes_all_who_wait_for_it() {
         all += 1;
     }
     assert_eq!(all, 4, "five waited");
-}
-
-/// A heavy group is done and may come back. It is worth waiting for while a slot is left; once light ones have the last, it could not come,
-/// and the device serves those.
-#[test]
-fn the_device_idles_for_no_group_that_finds_no_slot() {
-    for (elevator, left) in
-        ["noop", "deadline", "anticipatory", "cfq", "fair"].into_iter().flat_map(|e| [(e, 1), (e, 0)])
-    {
-        let config =
-            QueueConfig { admission: Admission::Tags { nr_requests: 8 }, groups_max: 3, ..unplugged() };
-        let mut q = queue(config, elevator);
-        let tasks = [1000, 1, 1].map(|weight| {
-            let group = q.groups_mut().create(GroupId::ROOT, GroupParams::weight(weight)).unwrap();
-            q.contexts_mut().create_in(group, IoPrio::DEFAULT)
-        });
-        let read_of = |task: usize, sector| {
-            bio(Op::Read, Flags::NOMERGE, tasks[task], 100_000 * task as u64 + sector, 8)
-        };
-        // A light one has had more than its due.
-        let mut now = MS;
-        for task in [1, 0] {
-            queued(q.submit(read_of(task, 0), now));
-            let rq = loop {
-                match q.dispatch(now) {
-                    Dispatch::Idle { until } => now = until,
-                    Dispatch::Issue(rq) => break rq,
-                    answer => panic!("{elevator}: {answer:?}"),
-                }
-            };
-            if task == 0 {
-                let sent = (0..16).filter(|at| {
-                    let bio = read_of(1 + at % 2, 1000 * (1 + *at as u64));
-                    q.pending() < 8 - left && q.submit(bio, now) != Submitted::Full
-                });
-                assert_eq!(sent.count(), 7 - left, "{elevator}");
-            }
-            now += MS;
-            complete(&mut q, rq, now);
-        }
-        if left == 0 {
-            queued(q.submit(read_of(1, 50_000), now));
-        }
-        let answer = q.dispatch(now);
-        assert_eq!(matches!(answer, Dispatch::Idle { .. }), left > 0, "{elevator}, {left} left: {answer:?}");
-    }
 }

@@ -31,12 +31,13 @@ pub(crate) struct Account {
     pub(super) in_flight: u32,
     /// What holds the slot: requests, contexts, child groups and bios that a limit holds.
     pub(super) holds: u32,
+    /// Of those that wait the sync ones, which a latency goal counts for; no more are told apart than fit.
+    pub(super) sync_queued: u16,
     /// On the list of those whose bills the tree does not know?
     listed: bool,
-    /// No request of it was queued yet: the elevator may still have state of the group that had the slot before.
-    is_new: bool,
-    /// Was the last request that came a sync one?
-    sync: bool,
+    /// Was the last request that came a sync one? `None`: no request of it was queued yet; the elevator may still have state of the group
+    /// that had the slot before.
+    last_was_sync: Option<bool>,
     unsettled: Bill,
     /// What it was charged for requests that are still in the device, in the nanoseconds of [`Ledger::cost_ns`].
     prepaid_ns: u64,
@@ -51,13 +52,23 @@ impl Account {
         queued: 0,
         in_flight: 0,
         holds: 0,
+        sync_queued: 0,
         listed: false,
-        is_new: true,
-        sync: true,
+        last_was_sync: None,
         unsettled: Bill::NONE,
         prepaid_ns: 0,
         last_ns: 0,
     };
+}
+
+impl Account {
+    /// One fewer waits. None does once nothing is queued, also of those that were too many to be told apart.
+    #[inline]
+    fn dequeue(&mut self, sync: bool) {
+        self.queued -= 1;
+        self.sync_queued =
+            if self.queued == 0 { 0 } else { self.sync_queued.saturating_sub(u16::from(sync)) };
+    }
 }
 
 /// The device is empty and kept so for a group.
@@ -101,7 +112,7 @@ pub(crate) struct Ledger {
 impl Ledger {
     pub(super) fn new(slots: usize) -> Ledger {
         let mut accounts = Table::new(Account::NEW, slots);
-        accounts[GroupId::ROOT.index()].is_new = false;
+        accounts[GroupId::ROOT.index()].last_was_sync = Some(true);
         Ledger {
             accounts,
             queued: 0,
@@ -150,7 +161,8 @@ impl Ledger {
     #[inline]
     pub(super) fn finds_slot(&self, group: GroupId) -> bool {
         let account = &self.accounts[group.index()];
-        account.in_flight > 0 || self.queued + self.in_flight < self.request_slots[usize::from(account.sync)]
+        let sync = account.last_was_sync.unwrap_or(true);
+        account.in_flight > 0 || self.queued + self.in_flight < self.request_slots[usize::from(sync)]
     }
 
     /// See [`Totals`].
@@ -179,20 +191,20 @@ impl Ledger {
         self.queued += 1;
         let account = &mut self.accounts[payer.index()];
         account.queued += 1;
-        account.sync = sync;
-        core::mem::take(&mut account.is_new)
+        account.sync_queued = account.sync_queued.saturating_add(u16::from(sync));
+        account.last_was_sync.replace(sync).is_none()
     }
 
     /// One of those will not go to the device by itself: it went up in another, or was cancelled.
     #[inline]
-    pub(super) fn withdrawn(&mut self, payer: GroupId) {
+    pub(super) fn withdrawn(&mut self, payer: GroupId, sync: bool) {
         self.queued -= 1;
-        self.accounts[payer.index()].queued -= 1;
+        self.accounts[payer.index()].dequeue(sync);
     }
 
     /// A request that waited goes to the device. Answers with how many more of `payer` wait.
     #[inline]
-    pub(super) fn issued(&mut self, payer: GroupId, now: u64) -> u32 {
+    pub(super) fn issued(&mut self, payer: GroupId, sync: bool, now: u64) -> u32 {
         if self.in_flight == 0 {
             self.stop_waiting(now);
             self.counted_ns = now;
@@ -200,7 +212,7 @@ impl Ledger {
         self.queued -= 1;
         self.in_flight += 1;
         let account = &mut self.accounts[payer.index()];
-        account.queued -= 1;
+        account.dequeue(sync);
         account.in_flight += 1;
         account.last_ns = now;
         account.queued
@@ -219,12 +231,13 @@ impl Ledger {
     }
 
     /// The device gave a request back unserved: it waits again, and what it took of the device is paid for.
-    pub(super) fn returned(&mut self, payer: GroupId, now: u64) {
+    pub(super) fn returned(&mut self, payer: GroupId, sync: bool, now: u64) {
         let busy_ns = self.end_stretch(now);
         self.queued += 1;
         let account = &mut self.accounts[payer.index()];
         account.in_flight -= 1;
         account.queued += 1;
+        account.sync_queued = account.sync_queued.saturating_add(u16::from(sync));
         self.bill(payer, Bill { time_ns: busy_ns, dry_ns: busy_ns, ..Bill::NONE });
     }
 

@@ -289,6 +289,10 @@ impl Groups {
         self.settle();
         self.fair.set_params(id, &params);
         self.goals.set(id, params.latency_ns);
+        if self.ledger.account(id).sync_queued > 0 {
+            // Nobody says what time it is: the time of those that wait begins with what the device did last.
+            self.goals.arrived(id, self.ledger.last_ns());
+        }
         Ok(())
     }
 
@@ -611,25 +615,25 @@ impl Groups {
     #[inline]
     pub(crate) fn goal_gone(&mut self, payer: GroupId, sync: bool, now: Option<u64>) {
         if self.goals.any() {
-            self.goals.gone(payer, sync, self.queued(payer), now);
+            self.goals.gone(payer, sync, self.ledger.account(payer).sync_queued, now);
         }
     }
 
     /// A request that waited goes to the device. Answers with how many more of `payer` wait.
     #[inline]
-    pub(crate) fn issued(&mut self, payer: GroupId, now: u64) -> u32 {
+    pub(crate) fn issued(&mut self, payer: GroupId, sync: bool, now: u64) -> u32 {
         if (self.goals.any() || self.fair.has_reserves())
             && let Some((group, by)) = self.turn_by
             && group == payer
         {
             self.slots[payer.index()].stats.turns[by as usize] += 1;
         }
-        self.ledger.issued(payer, now)
+        self.ledger.issued(payer, sync, now)
     }
 
     /// One that waited went up in another, or was cancelled.
-    pub(crate) fn withdrawn(&mut self, payer: GroupId) {
-        self.ledger.withdrawn(payer);
+    pub(crate) fn withdrawn(&mut self, payer: GroupId, sync: bool) {
+        self.ledger.withdrawn(payer, sync);
     }
 
     /// The device is done with a request.
@@ -656,8 +660,8 @@ impl Groups {
     }
 
     /// The device gave a request back unserved.
-    pub(crate) fn returned(&mut self, payer: GroupId, now: u64) {
-        self.ledger.returned(payer, now);
+    pub(crate) fn returned(&mut self, payer: GroupId, sync: bool, now: u64) {
+        self.ledger.returned(payer, sync, now);
     }
 
     /// A request grew by another's.
