@@ -31,7 +31,7 @@ pub(crate) struct Account {
     pub(super) in_flight: u32,
     /// What holds the slot: requests, contexts, child groups and bios that a limit holds.
     pub(super) holds: u32,
-    /// Of those that wait the sync ones, which a latency goal counts for; no more are told apart than fit.
+    /// Of those that wait the sync ones, which a latency goal counts for (65,535 at most).
     pub(super) sync_queued: u16,
     /// On the list of those whose bills the tree does not know?
     listed: bool,
@@ -62,7 +62,7 @@ impl Account {
 }
 
 impl Account {
-    /// One fewer waits. None does once nothing is queued, also of those that were too many to be told apart.
+    /// One fewer waits. None does once nothing is queued, also of those beyond the count.
     #[inline]
     fn dequeue(&mut self, sync: bool) {
         self.queued -= 1;
