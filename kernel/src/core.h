@@ -102,6 +102,11 @@ u32 fairlift_issue_around(struct fairlift_core *core, const struct fairlift_arri
 void fairlift_fill(struct fairlift_core *core, u32 slot, u64 sector, u32 sectors, u64 now);
 /* The block layer sends flushes past the elevator: is one in the device from now on? */
 void fairlift_flushing(struct fairlift_core *core, bool flushing, u64 now);
+/*
+ * The disk has so many tags; an async request finds one while fewer than
+ * for_async are taken. The core idles for no cgroup that finds none.
+ */
+void fairlift_request_slots(struct fairlift_core *core, u32 all, u32 for_async, u64 now);
 u32 fairlift_dispatch(struct fairlift_core *core, u64 now, u64 *until);
 void fairlift_complete(struct fairlift_core *core, u32 slot, u64 now);
 void fairlift_take_back(struct fairlift_core *core, u32 slot, u64 now);

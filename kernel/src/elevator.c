@@ -414,6 +414,28 @@ static struct request *fl_next(struct fl_queue *fq, u64 now)
 	}
 }
 
+/*
+ * How many tags there are: the core idles for no cgroup that finds none. Each
+ * hardware queue counts as having its own; where they share them there are
+ * fewer, and the core idles as if some were left.
+ */
+static void fl_tell_tags(struct fl_queue *fq, u64 now)
+{
+	u32 queues = fq->q->nr_hw_queues, tags = fq->q->nr_requests;
+	u32 for_async = min(fl_async_depth(fq), tags);
+
+	/* Rounded up to a word's part, as fl_limit_depth() has it. */
+	if (fl_depth_is_by_word)
+		for_async = min(max(for_async * fq->word_tags / max(tags, 1u), 1u) * DIV_ROUND_UP(tags, fq->word_tags), tags);
+	tags *= queues;
+	for_async *= queues;
+	if (likely(tags == fq->told_tags[1] && for_async == fq->told_tags[0]))
+		return;
+	fq->told_tags[0] = for_async;
+	fq->told_tags[1] = tags;
+	fairlift_request_slots(fq->core, tags, for_async, now);
+}
+
 /* The same, after all that has happened until then. */
 static struct request *fl_next_of_all(struct fl_queue *fq, struct list_head *merged, u64 now)
 {
@@ -423,6 +445,8 @@ static struct request *fl_next_of_all(struct fl_queue *fq, struct list_head *mer
 		fl_catch_up(fq, merged);
 		if (fq->elevator == FAIRLIFT_FAIR)
 			fl_look_for_flushes(fq, now);
+		if (READ_ONCE(fq->has_groups))
+			fl_tell_tags(fq, now);
 		rq = fl_next(fq, now);
 		if (rq || !fq->withheld)
 			return rq;

@@ -156,3 +156,39 @@ fn a_group_is_counted_for_all_of_it_and_can_be_removed() {
         assert_eq!(again.count(), 4, "{name}: its slot is free again");
     }
 }
+
+/// A heavy group is done and may come back. It is worth waiting for while a slot is left; once a light one has the last, it could not
+/// come, and the device serves that.
+#[test]
+fn the_device_idles_for_no_group_that_finds_no_slot() {
+    for (name, left) in
+        ["noop", "deadline", "anticipatory", "cfq", "fair"].into_iter().flat_map(|e| [(e, 1), (e, 0)])
+    {
+        let mut q = queue(name);
+        q.set_request_slots(3, 3);
+        let [heavy, light] = [1000, 1].map(|weight| {
+            let group = q.groups_mut().create(GroupId::ROOT, GroupParams::weight(weight)).expect("room");
+            (group, q.contexts_mut().create_in(group, IoPrio::DEFAULT))
+        });
+        let add = |q: &mut ElevatorQueue, (group, context), sector, now| {
+            let mut new = request(Op::Read, SYNC, sector, 8, context, now);
+            new.group = group;
+            let rq = q.take(new).expect("room");
+            q.insert(rq, now);
+        };
+        // The light one has had more than its due.
+        let mut now = MS;
+        for (who, sector) in [(light, 9_000_000), (heavy, 1000)] {
+            add(&mut q, who, sector, now);
+            let rq = next(&mut q, &mut now);
+            if who == heavy {
+                (0..2 - left).for_each(|at| add(&mut q, light, 9_100_000 + 1000 * at, now));
+            }
+            now += MS;
+            finish(&mut q, rq, now);
+        }
+        add(&mut q, light, 9_200_000, now);
+        let answer = q.dispatch(now);
+        assert_eq!(matches!(answer, Dispatch::Idle { .. }), left > 0, "{name}, {left} left: {answer:?}");
+    }
+}

@@ -222,6 +222,16 @@ pub unsafe extern "C" fn fairlift_flushing(queue: *mut Host, flushing: bool, now
     unsafe { host(queue) }.flushing(flushing, now);
 }
 
+/// [`Host::request_slots`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_request_slots(queue: *mut Host, all: u32, for_async: u32, now: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.request_slots(all, for_async, now);
+}
+
 /// [`Host::fill`].
 ///
 /// # Safety

@@ -641,6 +641,16 @@ impl Host {
         }
     }
 
+    /// The disk has so many tags (`nr_requests`), and an async request finds one while fewer than `for_async` are taken: the device
+    /// idles for no cgroup that finds none.
+    pub fn request_slots(&mut self, all: u32, for_async: u32, now: u64) {
+        self.enter(now);
+        if !self.has_given_up() {
+            self.queue.set_request_slots(all, for_async);
+            self.note(Call::RequestSlots { all, for_async }, Answer::None);
+        }
+    }
+
     /// What the elevator has found out about the device by the time `now`, in the order of its own; `None` beyond the last, and
     /// once it was given up.
     pub fn finding(&self, index: usize, now: u64) -> Option<Finding> {

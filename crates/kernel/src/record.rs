@@ -45,6 +45,7 @@ pub enum Call {
     Charge { group: u32, direction: Direction, bytes: u64, whole: bool },
     Set(u32, u64),
     Flushing(bool),
+    RequestSlots { all: u32, for_async: u32 },
 }
 
 /// What a call returned.
@@ -241,6 +242,7 @@ impl fmt::Display for Call {
             }
             Call::Set(index, value) => write!(f, "set {index} {value}"),
             Call::Flushing(flushing) => write!(f, "flushing {}", if *flushing { "yes" } else { "no" }),
+            Call::RequestSlots { all, for_async } => write!(f, "request-slots {all} {for_async}"),
         }
     }
 }
@@ -396,6 +398,7 @@ pub fn parse_call(text: &str) -> Option<Call> {
         }
         "let-in" => Call::LetIn,
         "flushing" => Call::Flushing(words.word()? == "yes"),
+        "request-slots" => Call::RequestSlots { all: words.number()?, for_async: words.number()? },
         "charge" => Call::Charge {
             group: words.number()?,
             direction: words.direction()?,

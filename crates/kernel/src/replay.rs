@@ -180,6 +180,7 @@ fn answer(host: &mut Host, now: u64, call: Call) -> Answer {
             host.charge(group, direction, bytes, whole, now);
         }
         Call::Flushing(flushing) => host.flushing(flushing, now),
+        Call::RequestSlots { all, for_async } => host.request_slots(all, for_async, now),
         Call::Set(index, value) => host.set(index as usize, value),
     }
     Answer::None

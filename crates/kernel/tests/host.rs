@@ -399,3 +399,43 @@ fn fair_holds_back_while_the_device_flushes() {
         }
     }
 }
+
+/// The first of two cgroups is done and may come back, while the second has sent so many requests that all tags are taken, or all
+/// that async requests may take. (cfq idles for no async queue.)
+#[test]
+fn the_device_idles_for_no_group_that_finds_no_tag() {
+    let rows = [(Op::Read, 2, 1), (Op::Read, 2, 2), (Op::Write, 3, 2), (Op::Write, 3, 3)];
+    for elevator in ELEVATORS {
+        for (op, tags, others) in rows.into_iter().filter(|row| *elevator != "cfq" || row.0 == Op::Read) {
+            let mut host = with_room_for_groups(elevator);
+            let groups =
+                [1000, 1].map(|weight| host.group_new(0, weight, IoClass::BestEffort).expect("room"));
+            let tasks = groups.map(|group| host.context_new(group, IoPrio::DEFAULT));
+            let flags = if op == Op::Read { Flags::SYNC } else { Flags::NONE };
+            let request = |of: usize, sector| Arrival { op, flags, ..read(sector, tasks[of], groups[of]) };
+            host.request_slots(if op == Op::Read { tags } else { 8 }, tags, MS);
+            // The second has had more than its due.
+            let (mut now, mut sent) = (MS, Vec::new());
+            for of in [1, 0] {
+                sent.push((
+                    host.insert(&request(of, 80 + 8_000 * of as u64), now).expect("a slot"),
+                    groups[of],
+                ));
+                if of == 1 {
+                    serve(&mut host, &mut now, &mut sent);
+                }
+            }
+            let slot = sent[0].0;
+            while let Dispatch::Idle { until } = host.dispatch(now) {
+                now = until;
+            }
+            for sector in 0..others {
+                host.insert(&request(1, 9_000 + 100 * u64::from(sector)), now).expect("a slot");
+            }
+            host.complete(slot, now + MS);
+            let answer = host.dispatch(now + MS);
+            let idles = matches!(answer, Dispatch::Idle { .. });
+            assert_eq!(idles, others < tags, "{elevator}, {op:?}, {others} of {tags}: {answer:?}");
+        }
+    }
+}

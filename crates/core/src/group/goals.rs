@@ -25,8 +25,6 @@ const LOOKED_AT: usize = 16;
 struct Seat {
     /// 0: it has none.
     goal_ns: u64,
-    /// Sync requests that came since it has a goal, and wait.
-    waiting: u32,
     /// In the tree of deadlines?
     filed: bool,
     /// When a claim of it did not hold last, nanoseconds.
@@ -46,7 +44,7 @@ pub(super) struct Goals {
 
 impl Goals {
     pub(super) fn new(slots: usize) -> Goals {
-        let none = Seat { goal_ns: 0, waiting: 0, filed: false, refused_ns: 0 };
+        let none = Seat { goal_ns: 0, filed: false, refused_ns: 0 };
         Goals {
             any: false,
             seats: Table::new(none, slots),
@@ -67,36 +65,29 @@ impl Goals {
         self.set(group, goal_ns);
     }
 
-    /// Another goal, for the requests that come from now on.
+    /// Another goal, for the requests that come from now on, and those that wait if [`Goals::arrived`] says so.
     pub(super) fn set(&mut self, group: GroupId, goal_ns: u64) {
         self.any |= goal_ns > 0;
         self.seats[group.index()].goal_ns = goal_ns;
         if goal_ns == 0 {
             self.unfile(group);
-            self.seats[group.index()].waiting = 0;
         }
     }
 
     /// A sync request of `group` waits.
     pub(super) fn arrived(&mut self, group: GroupId, now: u64) {
-        let seat = &mut self.seats[group.index()];
-        if seat.goal_ns > 0 {
-            seat.waiting += 1;
-            if !seat.filed {
-                self.file(group, now);
-            }
+        let seat = &self.seats[group.index()];
+        if seat.goal_ns > 0 && !seat.filed {
+            self.file(group, now);
         }
     }
 
-    /// A request of `group` waits no more, and `queued` still do; its next one's time begins at `sent_ns`, if it was sent.
-    pub(super) fn gone(&mut self, group: GroupId, sync: bool, queued: u32, sent_ns: Option<u64>) {
-        let seat = &mut self.seats[group.index()];
-        if seat.goal_ns == 0 || !sync && queued > 0 {
+    /// A request of `group` waits no more, and `left` sync ones still do; the next one's time begins at `sent_ns`, if it was sent.
+    pub(super) fn gone(&mut self, group: GroupId, sync: bool, left: u16, sent_ns: Option<u64>) {
+        if self.seats[group.index()].goal_ns == 0 || !sync && left > 0 {
             return;
         }
-        // Those that came before there was a goal were not counted: none is left when nothing is.
-        seat.waiting = if queued == 0 { 0 } else { seat.waiting.saturating_sub(1) };
-        if seat.waiting == 0 {
+        if left == 0 {
             self.unfile(group);
         } else if let Some(now) = sent_ns {
             self.unfile(group);

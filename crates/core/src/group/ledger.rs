@@ -31,10 +31,13 @@ pub(crate) struct Account {
     pub(super) in_flight: u32,
     /// What holds the slot: requests, contexts, child groups and bios that a limit holds.
     pub(super) holds: u32,
+    /// Of those that wait the sync ones, which a latency goal counts for (65,535 at most).
+    pub(super) sync_queued: u16,
     /// On the list of those whose bills the tree does not know?
     listed: bool,
-    /// No request of it was queued yet: the elevator may still have state of the group that had the slot before.
-    is_new: bool,
+    /// Was the last request that came a sync one? `None`: no request of it was queued yet; the elevator may still have state of the group
+    /// that had the slot before.
+    last_was_sync: Option<bool>,
     unsettled: Bill,
     /// What it was charged for requests that are still in the device, in the nanoseconds of [`Ledger::cost_ns`].
     prepaid_ns: u64,
@@ -49,12 +52,23 @@ impl Account {
         queued: 0,
         in_flight: 0,
         holds: 0,
+        sync_queued: 0,
         listed: false,
-        is_new: true,
+        last_was_sync: None,
         unsettled: Bill::NONE,
         prepaid_ns: 0,
         last_ns: 0,
     };
+}
+
+impl Account {
+    /// One fewer waits. None does once nothing is queued, also of those beyond the count.
+    #[inline]
+    fn dequeue(&mut self, sync: bool) {
+        self.queued -= 1;
+        self.sync_queued =
+            if self.queued == 0 { 0 } else { self.sync_queued.saturating_sub(u16::from(sync)) };
+    }
 }
 
 /// The device is empty and kept so for a group.
@@ -84,6 +98,8 @@ pub(crate) struct Ledger {
     /// Over all groups.
     pub(super) queued: u32,
     pub(super) in_flight: u32,
+    /// A new request finds a request slot of the host's while fewer are taken than this: an async one, a sync one.
+    pub(super) request_slots: [u32; 2],
     /// Up to here the device's time is billed, or was no group's.
     counted_ns: u64,
     wait: Option<Wait>,
@@ -96,11 +112,12 @@ pub(crate) struct Ledger {
 impl Ledger {
     pub(super) fn new(slots: usize) -> Ledger {
         let mut accounts = Table::new(Account::NEW, slots);
-        accounts[GroupId::ROOT.index()].is_new = false;
+        accounts[GroupId::ROOT.index()].last_was_sync = Some(true);
         Ledger {
             accounts,
             queued: 0,
             in_flight: 0,
+            request_slots: [u32::MAX; 2],
             counted_ns: 0,
             wait: None,
             unsettled: List::new(),
@@ -138,6 +155,16 @@ impl Ledger {
         self.queued
     }
 
+    /// Can a request of `group`, which has none queued, come before the device gets or answers another group's? Not while the requests
+    /// that the core knows have all request slots: to wait for the group is in vain then. (Its own answer gives it one back.) The next
+    /// request is taken to be sync or async as the last one was.
+    #[inline]
+    pub(super) fn finds_slot(&self, group: GroupId) -> bool {
+        let account = &self.accounts[group.index()];
+        let sync = account.last_was_sync.unwrap_or(true);
+        account.in_flight > 0 || self.queued + self.in_flight < self.request_slots[usize::from(sync)]
+    }
+
     /// See [`Totals`].
     pub(super) fn totals(&self) -> Totals {
         self.totals
@@ -160,23 +187,24 @@ impl Ledger {
 
     /// One more request of `payer` waits. Is it the first of a new group?
     #[inline]
-    pub(super) fn arrived(&mut self, payer: GroupId) -> bool {
+    pub(super) fn arrived(&mut self, payer: GroupId, sync: bool) -> bool {
         self.queued += 1;
         let account = &mut self.accounts[payer.index()];
         account.queued += 1;
-        core::mem::take(&mut account.is_new)
+        account.sync_queued = account.sync_queued.saturating_add(u16::from(sync));
+        account.last_was_sync.replace(sync).is_none()
     }
 
     /// One of those will not go to the device by itself: it went up in another, or was cancelled.
     #[inline]
-    pub(super) fn withdrawn(&mut self, payer: GroupId) {
+    pub(super) fn withdrawn(&mut self, payer: GroupId, sync: bool) {
         self.queued -= 1;
-        self.accounts[payer.index()].queued -= 1;
+        self.accounts[payer.index()].dequeue(sync);
     }
 
     /// A request that waited goes to the device. Answers with how many more of `payer` wait.
     #[inline]
-    pub(super) fn issued(&mut self, payer: GroupId, now: u64) -> u32 {
+    pub(super) fn issued(&mut self, payer: GroupId, sync: bool, now: u64) -> u32 {
         if self.in_flight == 0 {
             self.stop_waiting(now);
             self.counted_ns = now;
@@ -184,7 +212,7 @@ impl Ledger {
         self.queued -= 1;
         self.in_flight += 1;
         let account = &mut self.accounts[payer.index()];
-        account.queued -= 1;
+        account.dequeue(sync);
         account.in_flight += 1;
         account.last_ns = now;
         account.queued
@@ -203,12 +231,13 @@ impl Ledger {
     }
 
     /// The device gave a request back unserved: it waits again, and what it took of the device is paid for.
-    pub(super) fn returned(&mut self, payer: GroupId, now: u64) {
+    pub(super) fn returned(&mut self, payer: GroupId, sync: bool, now: u64) {
         let busy_ns = self.end_stretch(now);
         self.queued += 1;
         let account = &mut self.accounts[payer.index()];
         account.in_flight -= 1;
         account.queued += 1;
+        account.sync_queued = account.sync_queued.saturating_add(u16::from(sync));
         self.bill(payer, Bill { time_ns: busy_ns, dry_ns: busy_ns, ..Bill::NONE });
     }
 

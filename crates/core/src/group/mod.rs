@@ -289,6 +289,10 @@ impl Groups {
         self.settle();
         self.fair.set_params(id, &params);
         self.goals.set(id, params.latency_ns);
+        if self.ledger.account(id).sync_queued > 0 {
+            // Nobody says what time it is: the time of those that wait begins with what the device did last.
+            self.goals.arrived(id, self.ledger.last_ns());
+        }
         Ok(())
     }
 
@@ -590,8 +594,13 @@ impl Groups {
 
     /// A request that `payer` pays for waits. Is it the first of a new group?
     #[inline]
-    pub(crate) fn arrived(&mut self, payer: GroupId) -> bool {
-        self.ledger.arrived(payer)
+    pub(crate) fn arrived(&mut self, payer: GroupId, sync: bool) -> bool {
+        self.ledger.arrived(payer, sync)
+    }
+
+    /// The host's request slots, as [`ElevatorQueue::set_request_slots`](crate::queue::ElevatorQueue::set_request_slots) has them.
+    pub(crate) fn set_request_slots(&mut self, all: u32, for_async: u32) {
+        self.ledger.request_slots = [for_async.min(all), all];
     }
 
     /// A request of `payer` waits that its goal counts for, if it has one.
@@ -606,25 +615,25 @@ impl Groups {
     #[inline]
     pub(crate) fn goal_gone(&mut self, payer: GroupId, sync: bool, now: Option<u64>) {
         if self.goals.any() {
-            self.goals.gone(payer, sync, self.queued(payer), now);
+            self.goals.gone(payer, sync, self.ledger.account(payer).sync_queued, now);
         }
     }
 
     /// A request that waited goes to the device. Answers with how many more of `payer` wait.
     #[inline]
-    pub(crate) fn issued(&mut self, payer: GroupId, now: u64) -> u32 {
+    pub(crate) fn issued(&mut self, payer: GroupId, sync: bool, now: u64) -> u32 {
         if (self.goals.any() || self.fair.has_reserves())
             && let Some((group, by)) = self.turn_by
             && group == payer
         {
             self.slots[payer.index()].stats.turns[by as usize] += 1;
         }
-        self.ledger.issued(payer, now)
+        self.ledger.issued(payer, sync, now)
     }
 
     /// One that waited went up in another, or was cancelled.
-    pub(crate) fn withdrawn(&mut self, payer: GroupId) {
-        self.ledger.withdrawn(payer);
+    pub(crate) fn withdrawn(&mut self, payer: GroupId, sync: bool) {
+        self.ledger.withdrawn(payer, sync);
     }
 
     /// The device is done with a request.
@@ -651,8 +660,8 @@ impl Groups {
     }
 
     /// The device gave a request back unserved.
-    pub(crate) fn returned(&mut self, payer: GroupId, now: u64) {
-        self.ledger.returned(payer, now);
+    pub(crate) fn returned(&mut self, payer: GroupId, sync: bool, now: u64) {
+        self.ledger.returned(payer, sync, now);
     }
 
     /// A request grew by another's.

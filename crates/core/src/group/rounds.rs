@@ -116,6 +116,13 @@ impl<'a> Rounds<'a> {
         self.groups.no_later_than_goals(until_ns, now)
     }
 
+    /// Can a request of `group`, which has none queued, come before the device gets or answers another group's? Not while the others
+    /// have all request slots.
+    #[inline]
+    pub(crate) fn finds_slot(&self, group: GroupId) -> bool {
+        !self.in_use() || self.groups.ledger.finds_slot(group)
+    }
+
     /// How long a group that ran dry is worth waiting for, nanoseconds.
     pub(crate) fn idle_ns(&self) -> u64 {
         self.groups.settings.group_idle_ns

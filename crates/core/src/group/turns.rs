@@ -181,7 +181,7 @@ impl Turns {
         let settings = groups.settings();
         let patience_ns = settings.group_idle_ns;
         let thinks_long = self.think[group.index()].mean().is_some_and(|mean| mean > patience_ns);
-        if patience_ns == 0 || thinks_long || groups.is_removed(group) {
+        if patience_ns == 0 || thinks_long || groups.is_removed(group) || !groups.ledger().finds_slot(group) {
             return None;
         }
         let account = groups.ledger().account(group);

@@ -24,7 +24,7 @@ impl ElevatorQueue {
     /// A request of `payer` is about to be queued.
     pub(super) fn group_arrival(&mut self, payer: GroupId, sync: bool, now: u64) {
         self.groups.goal_arrived(payer, sync, now);
-        if self.groups.arrived(payer) {
+        if self.groups.arrived(payer, sync) {
             self.turns.forget(payer);
             self.elevator.queue_started(payer);
         }
@@ -37,7 +37,7 @@ impl ElevatorQueue {
     /// `rq`, which was queued, goes neither to the device nor stays.
     pub(super) fn group_withdrawal(&mut self, rq: RequestId) {
         let (payer, sync) = (self.requests[rq].payer, self.requests[rq].is_sync());
-        self.groups.withdrawn(payer);
+        self.groups.withdrawn(payer, sync);
         self.groups.goal_gone(payer, sync, None);
         if self.grouping == Grouping::Queues && self.groups.queued(payer) == 0 {
             self.turns.ran_dry(&mut self.groups, payer);
@@ -53,7 +53,7 @@ impl ElevatorQueue {
     /// A request of `payer` goes to the device.
     #[inline]
     pub(super) fn group_issue(&mut self, payer: GroupId, sync: bool, now: u64) {
-        let left = self.groups.issued(payer, now);
+        let left = self.groups.issued(payer, sync, now);
         self.groups.goal_gone(payer, sync, Some(now));
         if left == 0 && self.grouping == Grouping::Queues {
             self.turns.ran_dry(&mut self.groups, payer);
@@ -78,7 +78,7 @@ impl ElevatorQueue {
     #[cold]
     pub(super) fn group_return(&mut self, rq: RequestId, now: u64) {
         let (payer, sync) = (self.requests[rq].payer, self.requests[rq].is_sync());
-        self.groups.returned(payer, now);
+        self.groups.returned(payer, sync, now);
         self.groups.goal_arrived(payer, sync, now);
         if self.grouping == Grouping::Queues {
             self.turns.arrived(&mut self.groups, payer, now);
@@ -155,7 +155,7 @@ impl ElevatorQueue {
             let (list, _) = self.list_and_heads();
             list.pop_front_of(&mut moved)
         } {
-            self.groups.withdrawn(self.requests[rq].payer);
+            self.groups.withdrawn(self.requests[rq].payer, self.requests[rq].is_sync());
             self.goal_forgets(rq);
             self.uncount();
             self.requests[rq].state = RequestState::Held;
@@ -185,7 +185,7 @@ impl ElevatorQueue {
                 let (list, heads) = self.list_and_heads();
                 list.pop_front_of(&mut heads[index])
             } {
-                self.groups.withdrawn(self.requests[rq].payer);
+                self.groups.withdrawn(self.requests[rq].payer, self.requests[rq].is_sync());
                 self.goal_forgets(rq);
                 self.uncount();
                 self.requests[rq].state = RequestState::Held;

@@ -168,6 +168,12 @@ impl ElevatorQueue {
         self.device.flushes = u32::from(flushing);
     }
 
+    /// The host has so many request slots (`nr_requests`): a sync request finds one while fewer are taken than `all`, an async one while
+    /// fewer are taken than `for_async`. The device idles for no group that finds none. Until it is said there are enough.
+    pub fn set_request_slots(&mut self, all: u32, for_async: u32) {
+        self.groups.set_request_slots(all, for_async);
+    }
+
     /// What the elevator has found out about the device by the time `now`, nanoseconds.
     pub fn found(&self, now: u64, tell: &mut dyn FnMut(Finding)) {
         self.elevator.found(&self.device, now, tell);

@@ -199,10 +199,14 @@ impl RequestQueue {
         let requests = config.requests_max();
         let elevator = elevator.into();
         let parts = if elevator.shares_tags() { 1 } else { Groups::slots_for(config.groups_max) };
+        let mut lower = ElevatorQueue::new(requests, config.contexts_max, config.rotational, elevator)
+            .with_groups(config.groups_max);
+        if let Admission::Tags { .. } = config.admission {
+            lower.set_request_slots(config.admission.limit(), config.admission.limit());
+        }
         RequestQueue {
             config,
-            lower: ElevatorQueue::new(requests, config.contexts_max, config.rotational, elevator)
-                .with_groups(config.groups_max),
+            lower,
             slots: RequestSlots::new(config.admission).with_groups(parts),
             slot_places: core::array::from_fn(|_| {
                 let size = config.admission.pool_size();

@@ -54,7 +54,8 @@ impl Fair {
             if self.in_device > 0 {
                 return Err(Decision::Rest);
             }
-            if let Some(until) = self.thinks_until(flow).filter(|until| env.now < *until) {
+            let in_vain = !env.rounds.finds_slot(group);
+            if let Some(until) = self.thinks_until(flow).filter(|until| env.now < *until && !in_vain) {
                 self.waits = Some((flow, env.now));
                 return Err(self.wait_for(flow, until));
             }

@@ -225,7 +225,8 @@ impl Fair {
         let patience_ns = env.rounds.idle_ns();
         let thinks_long = state.think.mean().is_some_and(|mean| mean > patience_ns);
         let is_removed = env.rounds.known(group) != group;
-        if patience_ns == 0 || thinks_long || is_removed || !self.model.is_serial() {
+        let in_vain = thinks_long || is_removed || !env.rounds.finds_slot(group);
+        if patience_ns == 0 || in_vain || !self.model.is_serial() {
             return None;
         }
         let until = match state.in_device {

@@ -89,7 +89,7 @@ impl Fair {
             return Some(u64::MAX);
         }
         let until = state.last_done_ns.saturating_add(saving_ns);
-        (env.now < until).then_some(until)
+        (env.now < until && env.rounds.finds_slot(state.group)).then_some(until)
     }
 
     pub(super) fn wait_for(&mut self, flow: FlowId, until: u64) -> Decision {

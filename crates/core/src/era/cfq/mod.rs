@@ -354,7 +354,8 @@ impl Cfq {
             self.hand_over(env, id, other, now);
             return Some(other);
         }
-        if self.timer_ns != NEVER || (self.queue(id).dispatched > 0 && self.keeps_device(env, id)) {
+        let waits = self.timer_ns != NEVER || (self.queue(id).dispatched > 0 && self.keeps_device(env, id));
+        if waits && env.rounds.finds_slot(self.queue(id).group) {
             return None;
         }
         self.expire(env, now, Residual::Drop);

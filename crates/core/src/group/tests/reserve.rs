@@ -125,3 +125,48 @@ fn a_goal_beyond_the_due_is_missed_and_says_so() {
         assert!(goal.missed_above_due > goal.met, "{elevator:?}: {goal:?}");
     }
 }
+
+/// A request of a light group waits behind eight deep ones when the group gets a goal: it is served at once, though none comes after it.
+#[test]
+fn a_goal_holds_for_requests_that_wait() {
+    for elevator in ELEVATORS.iter().filter(|(_, profile)| !matches!(*profile, "2.6.34" | "2.6.37")) {
+        let longest = [0, 3 * MS].map(|latency_ns| {
+            let mut machine = Loop::new(*elevator, 1);
+            machine.set("group_idle", "0");
+            for _ in 0..8 {
+                let deep = machine.group(ROOT, 100);
+                machine.task(deep, Load { depth: 8, ..Load::READS });
+            }
+            let light = machine.group(ROOT, 10);
+            machine.run(SECOND, |_| {});
+            machine.task(light, Load { depth: 1, think_ns: 100 * SECOND, ..Load::READS });
+            machine.run(SECOND + 1, |_| {});
+            assert_eq!(machine.requests[light.index()], 0, "{elevator:?}: it waits");
+            let params = GroupParams { latency_ns, ..GroupParams::weight(10) };
+            machine.q.groups_mut().set_params(light, params).unwrap();
+            machine.run(2 * SECOND, |_| {});
+            machine.latency_max_ns[light.index()]
+        });
+        // fair takes turns so short that it is served at once in any case.
+        let gains = longest[1] < longest[0] || elevator.0 == "fair";
+        assert!((1..=6 * MS).contains(&longest[1]) && gains, "{elevator:?}: {longest:?}");
+    }
+}
+
+/// The same of a reserve: a hundred requests wait when the group gets it, and it has 60 % until they are done, beside a neighbour
+/// of a thousand times its weight.
+#[test]
+fn a_reserve_holds_for_requests_that_wait() {
+    for elevator in ELEVATORS {
+        let mut machine = Loop::new(*elevator, 1);
+        let (light, heavy) = (machine.group(ROOT, 1), machine.group(ROOT, 1000));
+        machine.task(heavy, Load::READS);
+        machine.run(SECOND, |_| {});
+        machine.task(light, Load { depth: 100, think_ns: 100 * SECOND, ..Load::READS });
+        machine.run(SECOND + 2 * MS, |_| {});
+        let params = GroupParams { weight: 1, ..reserve(60) };
+        machine.q.groups_mut().set_params(light, params).unwrap();
+        machine.run(SECOND + 300 * MS, |_| {});
+        assert_eq!(machine.requests[light.index()], 100, "{elevator:?}");
+    }
+}

@@ -95,7 +95,7 @@ impl ElevatorQueue {
     pub fn insert_tail(&mut self, rq: RequestId) {
         self.go_around(rq);
         if self.grouped {
-            self.groups.arrived(self.requests[rq].payer);
+            self.groups.arrived(self.requests[rq].payer, self.requests[rq].is_sync());
         }
         self.list.push_back(rq);
     }
