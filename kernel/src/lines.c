@@ -39,9 +39,9 @@ struct fl_sender {
 /* Where bios go on from. It may be the last to know a disk that has another elevator already. */
 struct fl_outlet {
 	struct work_struct work;
-	struct work_struct end;
 	spinlock_t lock;
 	struct bio_list bios;
+	bool ends;			/* the elevator is gone: the next run is the last */
 };
 
 static struct workqueue_struct *fl_workers;
@@ -90,26 +90,21 @@ static void fl_outlet_run(struct work_struct *work)
 	struct bio_list going;
 	struct blk_plug plug;
 	struct bio *bio;
+	bool ends;
 
 	spin_lock_irq(&outlet->lock);
 	going = outlet->bios;
 	bio_list_init(&outlet->bios);
+	/* Begun before the end and queued for it again: then that run is the last. */
+	ends = outlet->ends && !work_pending(work);
 	spin_unlock_irq(&outlet->lock);
 
 	blk_start_plug(&plug);
 	while ((bio = bio_list_pop(&going)))
 		submit_bio_noacct(bio);
 	blk_finish_plug(&plug);
-}
-
-/* The elevator is gone; what was left is sent to whichever there is. */
-static void fl_outlet_end(struct work_struct *end)
-{
-	struct fl_outlet *outlet = container_of(end, struct fl_outlet, end);
-
-	flush_work(&outlet->work);
-	fl_outlet_run(&outlet->work);
-	kfree(outlet);
+	if (ends)
+		kfree(outlet);
 }
 
 /* Does the running task send what was let go? What it sends is not its own. */
@@ -378,7 +373,6 @@ int fl_lines_enter(struct fl_queue *fq)
 		return -ENOMEM;
 	}
 	INIT_WORK(&fq->outlet->work, fl_outlet_run);
-	INIT_WORK(&fq->outlet->end, fl_outlet_end);
 	spin_lock_init(&fq->outlet->lock);
 	bio_list_init(&fq->outlet->bios);
 	hrtimer_init(&fq->limit_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
@@ -398,7 +392,11 @@ void fl_lines_leave(struct fl_queue *fq)
 			fl_go_on(fq, fl_leave_line(fq, line));
 	}
 	spin_unlock_irq(&fq->lock);
-	queue_work(fl_workers, &fq->outlet->end);
+	/* What is left is sent to whichever elevator there is. One run is under way at a time: the last one frees it. */
+	spin_lock_irq(&fq->outlet->lock);
+	fq->outlet->ends = true;
+	queue_work(fl_workers, &fq->outlet->work);
+	spin_unlock_irq(&fq->outlet->lock);
 	kvfree(fq->lines);
 }
 

@@ -122,12 +122,15 @@ int fl_make_attributes(u32 elevator, u32 profile, struct elv_fs_entry **entries)
 			.show = fl_hooks[i].show,
 			.store = fl_hooks[i].store,
 		};
+		/* For lockdep, since it is not static. */
+		sysfs_attr_init(&made->entries[i].attr);
 	}
 	made->entries[i] = (struct elv_fs_entry) {
 		.attr = { .name = "async_depth", .mode = 0644 },
 		.show = fl_async_depth_show,
 		.store = fl_async_depth_store,
 	};
+	sysfs_attr_init(&made->entries[i].attr);
 	*entries = made->entries;
 	return 0;
 }

@@ -3,6 +3,7 @@
 
 mod closed_loop;
 mod fair;
+mod goals;
 mod payers;
 mod properties;
 mod reserve;
