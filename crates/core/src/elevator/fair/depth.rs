@@ -13,9 +13,6 @@ const DEPTH_MAX: u32 = 1024;
 /// A larger depth has to give this part of what it would if each place were worth as much as the others, per cent: it trades the latency
 /// of flows that send little for the bandwidth of those that send much.
 const PAYS: u64 = 50;
-/// From a depth of so many or fewer a larger one counts only once both were measured twice, by turns: a device that paused while the
-/// smaller one was measured is not to be taken for one that serves many at a time.
-const CONFIRMED: u32 = 3;
 /// A depth that did not pay is tried again after this long, and then after twice as long each time, up to the second.
 const RETRY_NS: [u64; 2] = [SECOND / 2, 10 * SECOND];
 /// A smaller one is tried after this long.
@@ -52,42 +49,6 @@ struct Trial {
     /// When that was measured, and how long it took.
     at_ns: u64,
     busy_ns: u64,
-    step: Step,
-}
-
-/// What is measured beside the depth before.
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    /// Another depth, for the first time.
-    First,
-    /// The smaller depth again, after the larger one gave this.
-    Smaller(Gain),
-    /// The larger depth again.
-    Larger,
-}
-
-/// What a depth gave.
-#[derive(Clone, Copy, Debug)]
-struct Gain {
-    depth: u32,
-    rate: u64,
-    held: u64,
-}
-
-impl Trial {
-    fn gain(&self) -> Gain {
-        Gain { depth: self.before, rate: self.rate, held: self.held }
-    }
-}
-
-impl Gain {
-    /// Was so much more done than at the smaller depth that the larger one is kept?
-    fn pays_beside(&self, shallow: &Trial) -> bool {
-        let more = self.held.saturating_sub(shallow.held);
-        8 * more >= shallow.held
-            && (100 * shallow.held).saturating_mul(self.rate.saturating_sub(shallow.rate))
-                > (PAYS * more).saturating_mul(shallow.rate)
-    }
 }
 
 /// How many at a time.
@@ -163,7 +124,7 @@ impl Depth {
         let Window { work, busy_ns, requests, held } = core::mem::take(&mut self.window);
         let rate = (work << RATE_SHIFT) / busy_ns.max(1);
         let held = (held << HELD_SHIFT) / u64::from(requests.max(1));
-        let now_is = Trial { before: self.now, rate, held, at_ns: now, busy_ns, step: Step::First };
+        let now_is = Trial { before: self.now, rate, held, at_ns: now, busy_ns };
         let Some(trial) = self.trial.take() else { return self.try_another(now_is, now) };
         if now.saturating_sub(trial.at_ns) > 2 * (trial.busy_ns + busy_ns) {
             self.trial = Some(trial);
@@ -175,17 +136,11 @@ impl Depth {
             self.trial = Some(trial);
             return self.change(2 * self.now);
         }
-        if let Step::Smaller(larger) = trial.step {
-            return self.confirm(larger, now_is, now);
-        }
         let (deep, shallow) = if trial.before > self.now { (trial, now_is) } else { (now_is, trial) };
-        let pays = deep.gain().pays_beside(&shallow);
-        let counts =
-            matches!(trial.step, Step::Larger) || trial.before > CONFIRMED || trial.before > self.now;
-        if pays && !counts {
-            self.trial = Some(Trial { step: Step::Smaller(now_is.gain()), at_ns: now, busy_ns, ..trial });
-            return self.change(trial.before);
-        }
+        let more = deep.held.saturating_sub(shallow.held);
+        let pays = 8 * more >= shallow.held
+            && (100 * shallow.held).saturating_mul(deep.rate.saturating_sub(shallow.rate))
+                > (PAYS * more).saturating_mul(shallow.rate);
         let (deep, shallow) = (deep.before, shallow.before);
         if !pays {
             let in_steps = !core::mem::take(&mut self.doubles);
@@ -201,16 +156,6 @@ impl Depth {
             () if next > trial.before => self.try_up(now_is, now),
             () => self.try_down(now_is),
         }
-    }
-
-    /// The smaller depth was measured again: if the larger one still seems to pay, so is that.
-    fn confirm(&mut self, larger: Gain, now_is: Trial, now: u64) {
-        if larger.pays_beside(&now_is) {
-            self.trial = Some(Trial { step: Step::Larger, ..now_is });
-            return self.change(larger.depth);
-        }
-        self.doubles = false;
-        self.believe(larger.depth, now);
     }
 
     fn try_another(&mut self, measured: Trial, now: u64) {
