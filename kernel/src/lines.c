@@ -392,7 +392,7 @@ void fl_lines_leave(struct fl_queue *fq)
 			fl_go_on(fq, fl_leave_line(fq, line));
 	}
 	spin_unlock_irq(&fq->lock);
-	/* What is left is sent to whichever elevator there is. One run is under way at a time: the last one frees it. */
+	/* What is left is sent to whichever elevator there is. It never runs twice at once, and the last run frees it. */
 	spin_lock_irq(&fq->outlet->lock);
 	fq->outlet->ends = true;
 	queue_work(fl_workers, &fq->outlet->work);
