@@ -7,7 +7,7 @@ mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -95,6 +95,9 @@ impl BackEnd for Slow {
     }
 }
 
+/// They run in real time, one after the other: beside each other they would take each other's processor.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// A device with a victim of weight 300 and an attacker of weight 100.
 struct Pair {
     device: Arc<Device>,
@@ -103,10 +106,12 @@ struct Pair {
     guarded: Arc<Mutex<Guarded>>,
     stop: Arc<AtomicBool>,
     threads: Vec<thread::JoinHandle<u64>>,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Pair {
     fn new(elevator: &str, limits: &str) -> Pair {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let back = Slow::new();
         let guarded = back.device.clone();
         let device = support::device(Box::new(back), elevator);
@@ -120,7 +125,7 @@ impl Pair {
         let groups =
             ["victim", "attacker"].map(|name| exports.find(name).expect("it is there").group).to_vec();
         let (stop, threads) = (Arc::default(), Vec::new());
-        Pair { device, exports, groups, guarded, stop, threads }
+        Pair { device, exports, groups, guarded, stop, threads, _alone: alone }
     }
 
     /// A connection that keeps `depth` requests under way, as `next` makes them, and tells how many were answered.
