@@ -89,10 +89,10 @@ fn reserves_and_goals_change_live_and_are_refused_together() {
     let (a, b) = (&shown["exports"][0], &shown["exports"][1]);
     assert_eq!((&a["reserve"], &a["goal_ns"]), (&60.into(), &10_000_000.into()));
     assert_eq!((&b["reserve"], &b["goal_ns"]), (&35.into(), &Value::Null));
-    assert_eq!(set(r#""export":"a","goal":"none""#)["ok"], true);
+    assert_eq!(set(r#""export":"a","goal":"0""#)["ok"], true);
     assert_eq!(host.ctl(r#"{"do":"show"}"#)["exports"][0]["goal_ns"], Value::Null);
     let wrong = set(r#""export":"a","goal":"soon""#);
-    assert!(wrong["error"].as_str().is_some_and(|error| error.contains("allowed: none, up to 3600s")));
+    assert!(wrong["error"].as_str().is_some_and(|error| error.contains("allowed: 0, up to 3600s")));
 }
 
 #[test]

@@ -233,7 +233,7 @@ pub struct ShareArguments {
     /// Per cent of the device that it gets before weights divide the rest, 0 to 95; refused when not all can be kept
     #[arg(long, value_name = "PERCENT")]
     pub reserve: Option<u32>,
-    /// A read or write that a client waits for should take no longer: 500us, 10ms, none; its turns come earlier for that, within its due
+    /// A read or write that a client waits for should take no longer: 500us, 10ms, 0 for none; its turns come earlier for that, within its due
     #[arg(long, value_name = "TIME")]
     pub goal: Option<String>,
 }

@@ -188,15 +188,15 @@ pub fn duration(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("'{text}' is no time (allowed: up to 3600s, such as 500us, 10ms or 2s)"))
 }
 
-/// A latency goal in nanoseconds; 0 for `none`.
+/// A latency goal in nanoseconds, as in the lab: `0` is none.
 ///
 /// # Errors
 /// What is allowed.
 pub fn goal(text: &str) -> Result<u64, String> {
-    if text == "none" {
+    if text == "0" {
         Ok(0)
     } else {
-        duration(text).map_err(|error| error.replace("allowed: ", "allowed: none, "))
+        duration(text).map_err(|error| error.replace("allowed: ", "allowed: 0, "))
     }
 }
 
