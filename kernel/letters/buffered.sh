@@ -49,6 +49,7 @@ count() {
 # one SCHEDULER READER
 one() {
     elevator $disk "$1"
+    echo ${TAGS:-64} >/sys/block/$disk/queue/nr_requests
     jobs=""
     for entry in heavy:200 light:100 reader:100; do
         mkdir $cgroups/${entry%:*} && weigh "$1" "${entry%:*}" "${entry#*:}"

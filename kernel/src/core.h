@@ -148,6 +148,19 @@ u32 fairlift_let_in(struct fairlift_core *core, u64 now, u64 *until);
 void fairlift_charge(struct fairlift_core *core, u32 group, bool write, u64 bytes, bool whole, u64 now);
 void fairlift_refund(struct fairlift_core *core, u32 group, bool write, u64 bytes, u64 now);
 
+/*
+ * Each cgroup that writes dirty pages back has its part, by weight, of the tags
+ * that async requests can have; its bios beyond that stand in a line of ours.
+ * fairlift_hold_write: does this one, whose thread has sent so many requests that
+ * are not with the core yet? fairlift_next_write: the group whose first
+ * goes on, or NO_SLOT. fairlift_writes_came: all of those are requests by now.
+ * fairlift_move_writes: the group goes, and its line waits behind its heir's.
+ */
+bool fairlift_hold_write(struct fairlift_core *core, u32 group, u32 unsent, u32 tags, u64 now);
+u32 fairlift_next_write(struct fairlift_core *core, u32 tags, u64 now);
+void fairlift_writes_came(struct fairlift_core *core);
+void fairlift_move_writes(struct fairlift_core *core, u32 group, u32 heir, u64 now);
+
 bool fairlift_takes_too_many(struct fairlift_core *core, u32 group, u32 tags);
 void fairlift_group_stats(struct fairlift_core *core, u32 group, struct fairlift_group_stats *stats);
 

@@ -17,7 +17,7 @@ static int fl_state_show(void *data, struct seq_file *m)
 	struct fl_queue *fq = fl_queue_of(data);
 	struct fairlift_state state;
 	unsigned int queued, in_flight;
-	u64 overflowed, vanished, in_parents, journal_waits, held, turns_taken, turns_late, sent_at_once;
+	u64 overflowed, vanished, in_parents, journal_waits, held, turns_taken, turns_late, sent_at_once, writes_waiting;
 	bool withheld;
 
 	spin_lock_irq(&fq->lock);
@@ -34,12 +34,14 @@ static int fl_state_show(void *data, struct seq_file *m)
 	sent_at_once = fq->sent_at_once;
 	withheld = fq->withheld;
 	held = fq->held;
+	writes_waiting = fq->writes_waiting;
 	spin_unlock_irq(&fq->lock);
 
 	seq_printf(m, "queued %u\nin_flight %u\nwithheld %d\n", queued, in_flight, withheld);
 	seq_printf(m, "core: queued %u, held %llu, in flight %u async + %u sync, requests %u of %u, contexts %u, groups %u\n",
 		   state.queued, held, state.in_flight[0], state.in_flight[1], state.requests,
 		   fq->requests_max, state.contexts, state.groups);
+	seq_printf(m, "writes_waiting %llu\n", writes_waiting);
 	seq_printf(m, "turns_taken %llu\nturns_late %llu\nsent_at_once %llu\n", turns_taken, turns_late, sent_at_once);
 	seq_printf(m, "overflowed %llu\nvanished %llu\ngroups_in_parents %llu\njournal_waits %llu\nrecord_lost %llu\n",
 		   overflowed, vanished, in_parents, journal_waits, state.record_lost);
@@ -123,6 +125,7 @@ static ssize_t fl_give_up(void *data, const char __user *text, size_t length, lo
 	fairlift_give_up(fq->core);
 	WRITE_ONCE(fq->withheld, false);
 	fl_let_in(fq, ktime_get_ns());
+	fl_end_writes(fq);
 	spin_unlock_irq(&fq->lock);
 	blk_mq_run_hw_queues(fq->q, true);
 	return length;

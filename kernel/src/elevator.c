@@ -193,6 +193,8 @@ static void fl_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 		fl_hold_sender(fq, opf, data);
 	if (unlikely(op_is_flush(opf)) && READ_ONCE(fq->has_groups))
 		fl_await_turn(fq, opf, data);
+	if (!op_is_sync(opf) && !op_is_flush(opf) && READ_ONCE(fq->has_groups))
+		fl_hold_writer(fq, opf, data);
 	depth = fl_group_depth(fq);
 	if (!op_is_sync(opf))
 		depth = min_not_zero(depth, (unsigned long)fl_async_depth(fq));
@@ -212,6 +214,8 @@ static void fl_prepare_request(struct request *rq)
 	fl_set_place(rq, FL_OUTSIDE);
 	fl_note_sender(fq, rq);
 	fl_turn_is_used(fq, rq);
+	if (!op_is_sync(rq->cmd_flags) && !op_is_flush(rq->cmd_flags) && current->flags & PF_KTHREAD && READ_ONCE(fq->has_groups))
+		fl_thread_has(fq, rq);
 }
 
 /* Let bios and requests be merged into rq. Discards of several ranges grow without a word to the elevator: not these. */
@@ -246,6 +250,8 @@ static bool fl_hand_over(struct fl_queue *fq, struct request *rq, bool at_head, 
 	fq->slots[slot] = rq;
 	fl_set_slot(rq, slot);
 	fl_set_place(rq, FL_QUEUED);
+	if (!op_is_sync(rq->cmd_flags) && !op_is_flush(rq->cmd_flags))
+		fl_thread_sent_for(fq, rq, arrival.group);
 	if (!at_head)
 		fl_remember_merge(fq->q, rq);
 	return true;
@@ -294,6 +300,8 @@ static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 	LIST_HEAD(merged);
 	u64 now;
 
+	if (current->flags & PF_KTHREAD && READ_ONCE(fq->has_groups))
+		fl_thread_sent(fq);
 	if (likely(fl_may_wait(list, at_head))) {
 		fl_arrive(fq, list, blk_time_get_ns());
 		return;
@@ -415,13 +423,11 @@ static struct request *fl_next(struct fl_queue *fq, u64 now)
 }
 
 /*
- * How many tags there are: the core idles for no cgroup that finds none. Each
- * hardware queue counts as having its own; where they share them there are
- * fewer, and the core idles as if some were left.
+ * How many tags there are: the core idles for no cgroup that finds none.
  */
 static void fl_tell_tags(struct fl_queue *fq, u64 now)
 {
-	u32 queues = fq->q->nr_hw_queues, tags = fq->q->nr_requests;
+	u32 queues = fl_pools(fq->q), tags = fq->q->nr_requests;
 	u32 for_async = min(fl_async_depth(fq), tags);
 
 	/* Rounded up to a word's part, as fl_limit_depth() has it. */

@@ -60,12 +60,12 @@ void fl_arrive(struct fl_queue *fq, struct list_head *list, u64 now)
 		WRITE_ONCE(fq->arrived, true);
 }
 
-/* The request in slot is done. Does the core wait for that? */
+/* The request in slot is done. Does the core wait for that, or a bio for its tag? */
 bool fl_note_done(struct fl_queue *fq, u32 slot, u64 now)
 {
 	fq->done[slot].at = now;
 	llist_add(&fq->done[slot].node, &fq->events);
-	return READ_ONCE(fq->withheld);
+	return READ_ONCE(fq->withheld) || READ_ONCE(fq->writes_waiting);
 }
 
 static bool fl_is_done_event(struct fl_queue *fq, struct llist_node *node)
@@ -105,6 +105,8 @@ void fl_catch_up(struct fl_queue *fq, struct list_head *merged)
 		}
 	}
 	smp_store_release(&fq->catching_up, false);
+	if (unlikely(fq->writes_waiting))
+		fl_let_writes_go(fq, blk_time_get_ns());
 }
 
 void fl_free_merged(struct list_head *merged)

@@ -211,6 +211,7 @@ static void fl_group_offline(struct blkg_policy_data *data)
 	if (group->has_slot) {
 		fl_turns_of_group_end(fq, group->number);
 		fl_lines_move(fq, group->number, parent ? parent->number : 0, now);
+		fl_writes_move(fq, group->number, parent ? parent->number : 0, now);
 		fairlift_group_remove(fq->core, group->number, now);
 		fl_let_in(fq, now);
 	} else {
@@ -412,7 +413,8 @@ static u64 fl_show_stat_on_disk(struct seq_file *m, struct blkg_policy_data *dat
 	spin_lock(&group->fq->lock);
 	fl_catch_up(group->fq, NULL);
 	fairlift_group_stats(group->fq->core, group->number, &got);
-	held = group->fq->lines[2 * group->number].length + group->fq->lines[2 * group->number + 1].length;
+	held = group->fq->lines[2 * group->number].length + group->fq->lines[2 * group->number + 1].length +
+	       group->fq->writes[group->number].length;
 	spin_unlock(&group->fq->lock);
 	seq_printf(m, "rbytes=%llu wbytes=%llu rios=%llu wios=%llu dbytes=%llu dios=%llu",
 		   got.sectors[0] << SECTOR_SHIFT, got.sectors[1] << SECTOR_SHIFT, got.ios[0], got.ios[1],

@@ -41,6 +41,7 @@ struct fl_outlet {
 	struct work_struct work;
 	spinlock_t lock;
 	struct bio_list bios;
+	struct hrtimer *came;		/* started when a run has sent all it took; NULL: nothing waits for that */
 	bool ends;			/* the elevator is gone: the next run is the last */
 };
 
@@ -103,8 +104,46 @@ static void fl_outlet_run(struct work_struct *work)
 	while ((bio = bio_list_pop(&going)))
 		submit_bio_noacct(bio);
 	blk_finish_plug(&plug);
+	spin_lock_irq(&outlet->lock);
+	if (outlet->came && bio_list_empty(&outlet->bios))
+		hrtimer_start(outlet->came, 0, HRTIMER_MODE_ABS);
+	spin_unlock_irq(&outlet->lock);
 	if (ends)
 		kfree(outlet);
+}
+
+struct fl_outlet *fl_outlet_new(struct hrtimer *came)
+{
+	struct fl_outlet *outlet = kzalloc(sizeof(*outlet), GFP_NOIO | __GFP_NOWARN);
+
+	if (outlet) {
+		INIT_WORK(&outlet->work, fl_outlet_run);
+		spin_lock_init(&outlet->lock);
+		bio_list_init(&outlet->bios);
+		outlet->came = came;
+	}
+	return outlet;
+}
+
+/* These go on, in one run. */
+void fl_outlet_send(struct fl_outlet *outlet, struct bio_list *bios)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&outlet->lock, flags);
+	bio_list_merge(&outlet->bios, bios);
+	spin_unlock_irqrestore(&outlet->lock, flags);
+	queue_work(fl_workers, &outlet->work);
+}
+
+/* What is left is sent to whichever elevator there is. It never runs twice at once, and the last run frees it. */
+void fl_outlet_end(struct fl_outlet *outlet)
+{
+	spin_lock_irq(&outlet->lock);
+	outlet->came = NULL;
+	outlet->ends = true;
+	queue_work(fl_workers, &outlet->work);
+	spin_unlock_irq(&outlet->lock);
 }
 
 /* Does the running task send what was let go? What it sends is not its own. */
@@ -113,23 +152,50 @@ bool fl_is_outlet(void)
 	return current->flags & PF_WQ_WORKER && current_work() && current_work()->func == fl_outlet_run;
 }
 
-/* bio goes on, or its sender does. Under the queue's lock. */
-static void fl_go_on(struct fl_queue *fq, struct bio *bio)
+struct fl_sender *fl_sender_new(void)
+{
+	struct fl_sender *sender = kzalloc(sizeof(*sender), GFP_NOIO | __GFP_NOWARN);
+
+	if (sender) {
+		sender->bio.bi_end_io = fl_sender_marker;
+		init_completion(&sender->may_go);
+	}
+	return sender;
+}
+
+struct bio *fl_sender_bio(struct fl_sender *sender)
+{
+	return &sender->bio;
+}
+
+void fl_sender_free(struct fl_sender *sender)
+{
+	kfree(sender);
+}
+
+/* Is this bio a sender? Then it goes on. Under the queue's lock. */
+bool fl_sender_goes(struct bio *bio)
 {
 	struct fl_sender *sender = fl_as_sender(bio);
 
-	if (sender) {
-		if (sender->is_gone)
-			kfree(sender);
-		else
-			complete(&sender->may_go);
+	if (sender && sender->is_gone)
+		kfree(sender);
+	else if (sender)
+		complete(&sender->may_go);
+	return sender;
+}
+
+/* bio goes on, or its sender does. Under the queue's lock. */
+static void fl_go_on(struct fl_queue *fq, struct bio *bio)
+{
+	struct bio_list alone;
+
+	if (fl_sender_goes(bio))
 		return;
-	}
 	bio_set_flag(bio, FL_BIO_CHARGED);
-	spin_lock(&fq->outlet->lock);
-	bio_list_add(&fq->outlet->bios, bio);
-	spin_unlock(&fq->outlet->lock);
-	queue_work(fl_workers, &fq->outlet->work);
+	bio_list_init(&alone);
+	bio_list_add(&alone, bio);
+	fl_outlet_send(fq->outlet, &alone);
 }
 
 /* ---- the lines, under the queue's lock ---- */
@@ -262,7 +328,7 @@ void fl_bio_merged(struct bio *bio)
 }
 
 /* In a line until it may go, or until the queue is about to be frozen: then it goes, and its place in the line pays for it. */
-static void fl_sender_waits(struct fl_queue *fq, struct fl_sender *sender)
+void fl_sender_waits(struct fl_queue *fq, struct fl_sender *sender)
 {
 	bool gone = false;
 
@@ -290,12 +356,9 @@ void fl_hold_sender(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data
 	data->nr_tags = 1;
 	if (seen || opf & (REQ_META | REQ_SWAP) || data->flags & BLK_MQ_REQ_NOWAIT || current->flags & PF_KTHREAD)
 		return;
-	sender = kzalloc(sizeof(*sender), GFP_NOIO | __GFP_NOWARN);
+	sender = fl_sender_new();
 	if (!sender)
 		return;
-	sender->bio.bi_end_io = fl_sender_marker;
-	init_completion(&sender->may_go);
-
 	spin_lock_irq(&fq->lock);
 	group = fl_current_group(fq->q);
 	now = ktime_get_ns();
@@ -366,15 +429,12 @@ int fl_lines_enter(struct fl_queue *fq)
 {
 	fq->lines_max = fairlift_lines(fq->core);
 	fq->lines = kvcalloc(fq->lines_max, sizeof(*fq->lines), GFP_NOIO | __GFP_NOWARN);
-	fq->outlet = kzalloc(sizeof(*fq->outlet), GFP_NOIO | __GFP_NOWARN);
-	if (!fq->lines || !fq->outlet) {
+	fq->outlet = fl_outlet_new(NULL);
+	if (!fq->lines || !fq->outlet || fl_writes_enter(fq)) {
 		kvfree(fq->lines);
 		kfree(fq->outlet);
 		return -ENOMEM;
 	}
-	INIT_WORK(&fq->outlet->work, fl_outlet_run);
-	spin_lock_init(&fq->outlet->lock);
-	bio_list_init(&fq->outlet->bios);
 	hrtimer_init(&fq->limit_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	fq->limit_timer.function = fl_limit_timer;
 	return 0;
@@ -385,6 +445,7 @@ void fl_lines_leave(struct fl_queue *fq)
 {
 	u32 line;
 
+	fl_writes_leave(fq);
 	hrtimer_cancel(&fq->limit_timer);
 	spin_lock_irq(&fq->lock);
 	for (line = 0; line < fq->lines_max; line++) {
@@ -392,11 +453,7 @@ void fl_lines_leave(struct fl_queue *fq)
 			fl_go_on(fq, fl_leave_line(fq, line));
 	}
 	spin_unlock_irq(&fq->lock);
-	/* What is left is sent to whichever elevator there is. It never runs twice at once, and the last run frees it. */
-	spin_lock_irq(&fq->outlet->lock);
-	fq->outlet->ends = true;
-	queue_work(fl_workers, &fq->outlet->work);
-	spin_unlock_irq(&fq->outlet->lock);
+	fl_outlet_end(fq->outlet);
 	kvfree(fq->lines);
 }
 

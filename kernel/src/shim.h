@@ -37,11 +37,17 @@ struct fl_line {
 	unsigned int length;
 };
 
+/* Bios on their way from a line to the disk (lines.c). */
+struct fl_outlet;
+/* A task in a line, as a bio that goes nowhere (lines.c). */
+struct fl_sender;
+
 /* Kernel threads in the table of threads.c, and the cgroup that one sent for last. */
 #define FL_THREADS 32
 struct fl_thread {
 	struct task_struct *task;	/* for comparison only */
 	u32 group;
+	u32 unsent;			/* async requests it has and has not sent yet */
 };
 
 /* What the lock is taken for, and how long it is held (events.c). */
@@ -90,6 +96,12 @@ struct fl_queue {
 	u64 held;			/* in all lines */
 	struct hrtimer limit_timer;	/* when the first of them may go */
 	struct fl_outlet *outlet;	/* where they go on */
+
+	/* Bios of writeback that wait for their group's part of the tags (writeback.c). */
+	struct fl_line *writes;		/* by the core's number */
+	u64 writes_waiting;		/* in all of them */
+	struct hrtimer writes_timer;	/* those that went have come */
+	struct fl_outlet *writes_outlet;
 
 	/* Those who wait for their turn, before they have a tag (turns.c). */
 	struct fl_turn **turns;		/* by the core's slot: who has that place */
@@ -144,6 +156,12 @@ static inline unsigned int fl_async_depth(struct fl_queue *fq)
 	return READ_ONCE(fq->async_depth) ?: max(fq->q->nr_requests * 3 / 4, 1ul);
 }
 
+/* Pools of that many tags: of each hardware queue one, if they do not share one. Those for polling are not counted. */
+static inline unsigned int fl_pools(struct request_queue *q)
+{
+	return blk_mq_is_shared_tags(q->tag_set->flags) ? 1 : max(q->tag_set->map[HCTX_TYPE_DEFAULT].nr_queues, 1u);
+}
+
 static inline enum fl_place fl_place(struct request *rq)
 {
 	return (uintptr_t)rq->elv.priv[1];
@@ -173,6 +191,13 @@ static inline u32 fl_sender_group(struct request *rq)
 static inline void fl_set_sender_group(struct request *rq, u32 group)
 {
 	rq->elv.priv[0] = (void *)((uintptr_t)group << 32);
+}
+
+/* May groups that write back want more tags than there are? Without a look at the lock. */
+static inline bool fl_has_few_tags(struct fl_queue *fq)
+{
+	return READ_ONCE(fq->has_groups) &&
+	       (READ_ONCE(fq->writes_waiting) || 2ul * READ_ONCE(fq->in_flight) >= fq->q->nr_requests);
 }
 
 /* Something happened that may change the core's mind: does anything wait for that? Under the lock. */
@@ -248,6 +273,10 @@ void fl_turns_leave(struct fl_queue *fq);
 u32 fl_thread_sends_for(struct fl_queue *fq);
 void fl_note_thread(struct request *rq, u32 group);
 bool fl_thread_waited_for(struct fl_queue *fq, struct request *rq, u32 group);
+void fl_thread_has(struct fl_queue *fq, struct request *rq);
+void fl_thread_sent(struct fl_queue *fq);
+u32 fl_thread_unsent(struct fl_queue *fq);
+void fl_thread_sent_for(struct fl_queue *fq, struct request *rq, u32 group);
 void fl_threads_forget(struct fl_queue *fq, u32 number);
 
 /* merge.c */
@@ -298,8 +327,34 @@ static inline void fl_groups_start(void) {}
 static inline void fl_groups_stop(void) {}
 #endif
 
+/* writeback.c, for groups */
+#ifdef FAIRLIFT_GROUPS
+bool fl_hold_write(struct fl_queue *fq, struct bio *bio, struct list_head *merged);
+void fl_hold_writer(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data *data);
+void fl_let_writes_go(struct fl_queue *fq, u64 now);
+void fl_end_writes(struct fl_queue *fq);
+void fl_writes_move(struct fl_queue *fq, u32 number, u32 heir, u64 now);
+int fl_writes_enter(struct fl_queue *fq);
+void fl_writes_leave(struct fl_queue *fq);
+#else
+static inline bool fl_hold_write(struct fl_queue *fq, struct bio *bio, struct list_head *merged) { return false; }
+static inline void fl_hold_writer(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data *data) {}
+static inline void fl_let_writes_go(struct fl_queue *fq, u64 now) {}
+static inline void fl_end_writes(struct fl_queue *fq) {}
+static inline int fl_writes_enter(struct fl_queue *fq) { return 0; }
+static inline void fl_writes_leave(struct fl_queue *fq) {}
+#endif
+
 /* lines.c, for groups */
 #ifdef FAIRLIFT_GROUPS
+struct fl_outlet *fl_outlet_new(struct hrtimer *came);
+void fl_outlet_send(struct fl_outlet *outlet, struct bio_list *bios);
+void fl_outlet_end(struct fl_outlet *outlet);
+struct fl_sender *fl_sender_new(void);
+struct bio *fl_sender_bio(struct fl_sender *sender);
+void fl_sender_free(struct fl_sender *sender);
+bool fl_sender_goes(struct bio *bio);
+void fl_sender_waits(struct fl_queue *fq, struct fl_sender *sender);
 bool fl_is_outlet(void);
 bool fl_is_journal_thread(void);
 void fl_let_in(struct fl_queue *fq, u64 now);

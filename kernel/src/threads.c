@@ -30,8 +30,53 @@ u32 fl_thread_sends_for(struct fl_queue *fq)
 	if (thread->task != current) {
 		thread->task = current;
 		thread->group = 0;
+		thread->unsent = 0;
 	}
 	return thread->group;
+}
+
+/*
+ * Writeback (writeback.c) has one thread for each cgroup, and a thread keeps up to
+ * a plug's requests to itself before it sends them. Such a request carries the
+ * thread's place in the table. Without the lock: only the thread writes there, or
+ * another that takes its place.
+ */
+
+/* The running thread has got rq. */
+void fl_thread_has(struct fl_queue *fq, struct request *rq)
+{
+	u32 index = fl_thread_index();
+	struct fl_thread *thread = &fq->threads[index];
+
+	if (READ_ONCE(thread->task) != current)
+		return;
+	WRITE_ONCE(thread->unsent, READ_ONCE(thread->unsent) + 1);
+	fl_set_sender_group(rq, index + 1);
+}
+
+/* The running thread sends all it has. */
+void fl_thread_sent(struct fl_queue *fq)
+{
+	struct fl_thread *thread = &fq->threads[fl_thread_index()];
+
+	if (READ_ONCE(thread->task) == current && READ_ONCE(thread->unsent))
+		WRITE_ONCE(thread->unsent, 0);
+}
+
+u32 fl_thread_unsent(struct fl_queue *fq)
+{
+	struct fl_thread *thread = &fq->threads[fl_thread_index()];
+
+	return READ_ONCE(thread->task) == current ? READ_ONCE(thread->unsent) : 0;
+}
+
+/* rq, which a thread sent, is for this group. Under the lock. */
+void fl_thread_sent_for(struct fl_queue *fq, struct request *rq, u32 group)
+{
+	u32 place = fl_sender_group(rq);
+
+	if (place && place <= FL_THREADS)
+		fq->threads[place - 1].group = group;
 }
 
 /* rq is the running thread's, which waited in group's name, or not at all. */

@@ -542,6 +542,52 @@ pub unsafe extern "C" fn fairlift_takes_too_many(queue: *mut Host, group: u32, t
     unsafe { host(queue) }.takes_too_many(group, tags)
 }
 
+/// [`Host::hold_write`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_hold_write(
+    queue: *mut Host,
+    group: u32,
+    unsent: u32,
+    tags: u32,
+    now: u64,
+) -> bool {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.hold_write(group, unsent, tags, now)
+}
+
+/// [`Host::next_write`]; `NO_SLOT` for none.
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_next_write(queue: *mut Host, tags: u32, now: u64) -> u32 {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.next_write(tags, now).unwrap_or(NO_SLOT)
+}
+
+/// [`Host::writes_came`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_writes_came(queue: *mut Host) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.writes_came();
+}
+
+/// [`Host::move_writes`].
+///
+/// # Safety
+/// The rule.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fairlift_move_writes(queue: *mut Host, group: u32, heir: u32, now: u64) {
+    // SAFETY: the rule.
+    unsafe { host(queue) }.move_writes(group, heir, now);
+}
+
 /// `struct fairlift_group_stats`: what a group got since it was made. Arrays: reads, writes, discards.
 #[repr(C)]
 pub struct CGroupStats {

@@ -12,6 +12,7 @@ use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPri
 use crate::first_come::FirstCome;
 use crate::limits::Lines;
 use crate::record::{Answer, Call, Recorder};
+use crate::writeback::Writeback;
 
 /// The elevators of the module, by the numbers C uses (`enum fairlift_elevator`).
 pub const ELEVATORS: &[&str] = &["noop", "deadline", "anticipatory", "cfq", "fair"];
@@ -60,6 +61,7 @@ pub struct Arrival {
 pub struct Host {
     pub(crate) queue: ElevatorQueue,
     pub(crate) lines: Lines,
+    pub(crate) writeback: Writeback,
     /// By group: slots taken by it and all below it. The root's is not kept.
     taken_below: Table<u32>,
     /// By group: flushes without data, which the core counts as writes.
@@ -109,12 +111,14 @@ impl Host {
         let queue = ElevatorQueue::new(requests, contexts, setup.rotational, built).with_groups(groups);
         let recorder = Recorder::new(setup.records_max as usize);
         let lines = Lines::new(queue.groups());
+        let writeback = Writeback::new(queue.groups());
         let taken_below = Table::new(0, queue.groups().slots());
         let flushes = Table::new(0, queue.groups().slots());
         let (strays, first_come, none) = (strays(), None, Some(Requests::new(0)));
         let mut host = Host {
             queue,
             lines,
+            writeback,
             taken_below,
             flushes,
             tunables,
@@ -223,12 +227,24 @@ impl Host {
 
     #[inline]
     pub(crate) fn note(&mut self, call: Call, answer: Answer) {
-        if strays() != self.strays {
-            return self.give_up();
-        }
-        if self.recorder.is_on() {
+        if self.check() && self.recorder.is_on() {
             self.recorder.push(self.now, call, answer);
         }
+    }
+
+    /// Did the present call keep to the tables? If not, the queue is broken, and given up.
+    #[inline]
+    pub(crate) fn check(&mut self) -> bool {
+        let is_sound = strays() == self.strays;
+        if !is_sound {
+            self.give_up();
+        }
+        is_sound
+    }
+
+    /// The latest time it was told.
+    pub(crate) fn now(&self) -> u64 {
+        self.now
     }
 
     /// Where a slot's request is; `Free` for a number that names none.
@@ -256,11 +272,23 @@ impl Host {
         new.group = group;
         let rq = self.queue.take(new)?;
         self.count(rq, 1);
+        if self.writes_back(rq) {
+            self.writeback.arrived(self.queue.groups(), group, arrival.sectors, self.now);
+        }
         Some(rq)
+    }
+
+    /// Does it write dirty pages back, for a group?
+    fn writes_back(&self, rq: RequestId) -> bool {
+        let rq = &self.queue.requests()[rq];
+        rq.group != GroupId::ROOT && rq.op == Op::Write && !rq.flags.contains(Flags::SYNC)
     }
 
     fn release(&mut self, rq: RequestId) {
         self.count(rq, -1);
+        if self.writes_back(rq) {
+            self.writeback.done(self.queue.requests()[rq].group);
+        }
         self.queue.release(rq);
     }
 
