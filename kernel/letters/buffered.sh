@@ -7,6 +7,8 @@
 cgroups=/sys/fs/cgroup
 seconds=${SECONDS_PER_RUN:-10}
 readers=${READERS:-0 1}
+# nr_requests: as a SATA disk has them nearly, and as few as the kernel allows.
+all_tags=${TAGS:-64 4}
 counts=${COUNTS:-fresh}
 load
 echo "+io +memory" >$cgroups/cgroup.subtree_control
@@ -26,9 +28,12 @@ weigh() {
     esac || fail "$1: weight of $2"
 }
 
+# By our own count of requests that are done where there is one: the kernel's counts bios, of up to 8 MiB.
 written() {
     for group in heavy light; do
-        bytes=$(sed -n "s/^$number .*wbytes=\([0-9]*\).*/\1/p" $cgroups/$group/io.stat)
+        file=$cgroups/$group/io.fairlift.stat
+        grep -q "^$number .*wbytes" $file || file=$cgroups/$group/io.stat
+        bytes=$(sed -n "s/^$number .*wbytes=\([0-9]*\).*/\1/p" $file)
         echo "${bytes:-0}"
     done
 }
@@ -46,10 +51,10 @@ count() {
     done
 }
 
-# one SCHEDULER READER
+# one SCHEDULER READER TAGS
 one() {
     elevator $disk "$1"
-    echo ${TAGS:-64} >/sys/block/$disk/queue/nr_requests
+    echo "$3" >/sys/block/$disk/queue/nr_requests || fail "$3 tags"
     jobs=""
     for entry in heavy:200 light:100 reader:100; do
         mkdir $cgroups/${entry%:*} && weigh "$1" "${entry%:*}" "${entry#*:}"
@@ -67,7 +72,7 @@ one() {
     sleep $((seconds / 2))
     { written && disk_did; } >before
     if [ "$2" = 1 ]; then
-        sh -c 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"' - $cgroups/reader fio --output="reader,$1.json" --output-format=json \
+        sh -c 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"' - $cgroups/reader fio --output="reader,$1,$3.json" --output-format=json \
             --name=r --filename=/mnt/reader --rw=randread --bs=4k --direct=1 --ioengine=psync --time_based --runtime=$seconds >>fio.log 2>&1 || fail "fio"
     else
         sleep $seconds
@@ -77,18 +82,20 @@ one() {
     [ -z "$counter" ] || kill $counter
     for job in $jobs $counter; do wait "$job"; done
     # Only now to the host: while the machine waits for that, its time runs away, and the writers with it.
-    echo "$1 $2 $(paste before after | awk -v seconds=$seconds '{ printf "%d ", ($2 - $1) / seconds }')" >>/host/figures
-    [ ! -e "reader,$1.json" ] || mv "reader,$1.json" /host/
+    echo "$1 $2 $3 $(paste before after | awk -v seconds=$seconds '{ printf "%d ", ($2 - $1) / seconds }')" >>/host/figures
+    [ ! -e "reader,$1,$3.json" ] || mv "reader,$1,$3.json" /host/
     # The next writers would only dirty again what is in memory in the name of groups that are gone, and no limit would hold them.
     rm -f /mnt/heavy /mnt/light
     sync
     for group in heavy light reader; do rmdir $cgroups/$group || fail "$group is busy"; done
     elevator $disk none
-    echo "$1, reader $2: $(cut -d' ' -f1 /proc/uptime) s"
+    echo "$1, reader $2, $3 tags: $(cut -d' ' -f1 /proc/uptime) s"
 }
 
 for name in ${ELEVATORS:-mq-deadline bfq $OURS}; do
-    for reader in $readers; do one "$name" "$reader"; done
+    for tags in $all_tags; do
+        for reader in $readers; do one "$name" "$reader" "$tags"; done
+    done
 done
 umount /mnt
 rmmod null_blk || fail "null_blk does not unload"
