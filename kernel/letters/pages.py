@@ -20,14 +20,23 @@ def ratio(a, b):
     return f"{a / b:.2f}" if b else "-"
 
 
+def titled(text):
+    """{title: text} of what stands below each title of the third level."""
+    _, *parts = re.split(r"^(?=### )", text, flags=re.M)
+    return {part.split("\n", 1)[0]: part.rstrip("\n") + "\n" for part in parts}
+
+
 def put(page, part, text):
-    """Between two marks of the page; the words around them are written by hand."""
+    """Between two marks of the page; the words around them are written by hand. What stands there below other titles stays."""
     with open(page) as file:
-        around = re.split(rf"(?<=<!-- {part} -->\n).*(?=<!-- end of {part} -->)", file.read(), flags=re.S)
-    if len(around) != 2:
+        around = re.split(rf"(?<=<!-- {part} -->\n)(.*)(?=<!-- end of {part} -->)", file.read(), flags=re.S)
+    if len(around) != 3:
         sys.exit(f"letters: {page} has no marks for {part}")
+    new = titled(text)
+    if new:
+        text = "\n" + "\n".join(text for text in {**titled(around[1]), **new}.values())
     with open(page, "w") as file:
-        file.write(around[0] + text + "\n" + around[1])
+        file.write(around[0] + text + "\n" + around[2])
 
 
 def keep(figures, rows):

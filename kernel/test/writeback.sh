@@ -63,7 +63,8 @@ compare() {
     ratio=$((100 * one / (other + 1)))
     echo "$elevator, $tags tags: $1 $((one / seconds / 1000)), $2 $((other / seconds / 1000)) KB/s: $ratio %"
     [ $ratio -ge "$3" ] && [ $ratio -le "$4" ] || fail "$elevator, $tags tags: $1 over $2: $ratio % ($3 to $4)"
-    [ $((one + other)) -ge $((seconds * $5 * 1000000)) ] || fail "$elevator: the disk was idle"
+    # A kernel that checks itself is too slow for that.
+    [ -e /proc/lockdep ] || [ $((one + other)) -ge $((seconds * $5 * 1000000)) ] || fail "$elevator: the disk was idle"
 }
 
 for elevator in $elevators; do

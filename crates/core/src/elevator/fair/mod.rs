@@ -26,6 +26,7 @@ mod pressing;
 mod report;
 mod requests;
 mod returns;
+mod room;
 mod round;
 #[cfg(test)]
 mod tests;
@@ -220,7 +221,10 @@ impl Fair {
         if self.begins_turn(env, flow) {
             (self.turn, self.turn_start) = (Some(flow), self.places[flow.index()].start);
         }
-        self.send(env, flow, in_device)
+        match self.send(env, flow, in_device) {
+            Decision::Rest => self.other_direction(env, flow, in_device),
+            decision => decision,
+        }
     }
 
     /// Is there room in the device for one more request of `flow`?
@@ -407,6 +411,14 @@ impl Elevator for Fair {
 
     fn queue_started(&mut self, group: GroupId) {
         self.start_group(group);
+    }
+
+    fn tags_for(&mut self, env: &mut Env<'_>, bio: &Bio, tags: u32) -> u32 {
+        self.tags_of(env, bio, tags)
+    }
+
+    fn tags_min(&self, tags: u32) -> u32 {
+        room::most_of(tags)
     }
 
     fn grouping(&self) -> Grouping {
