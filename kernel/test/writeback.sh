@@ -62,9 +62,10 @@ compare() {
     one=$(($(written "$1") - one)) other=$(($(written "$2") - other))
     ratio=$((100 * one / (other + 1)))
     echo "$elevator, $tags tags: $1 $((one / seconds / 1000)), $2 $((other / seconds / 1000)) KB/s: $ratio %"
+    # On a kernel that checks itself the disk waits for the processor, and weights have nothing to share out.
+    [ ! -e /proc/lockdep ] || return 0
     [ $ratio -ge "$3" ] && [ $ratio -le "$4" ] || fail "$elevator, $tags tags: $1 over $2: $ratio % ($3 to $4)"
-    # A kernel that checks itself is too slow for that.
-    [ -e /proc/lockdep ] || [ $((one + other)) -ge $((seconds * $5 * 1000000)) ] || fail "$elevator: the disk was idle"
+    [ $((one + other)) -ge $((seconds * $5 * 1000000)) ] || fail "$elevator: the disk was idle"
 }
 
 for elevator in $elevators; do
@@ -98,7 +99,7 @@ compare a/c a/b 170 230 18
 d=$(($(written d) - before))
 share=$((100 * d / (d + one + other)))
 echo "d: $share % where 25 % is due"
-[ $share -ge 22 ] && [ $share -le 28 ] || fail "d: $share %"
+[ -e /proc/lockdep ] || { [ $share -ge 22 ] && [ $share -le 28 ]; } || fail "d: $share %"
 
 # All changes while they write: elevators, tags, groups that go with bios in their lines, an elevator that gives up.
 for elevator in $OURS mq-deadline none fl-cfq; do
