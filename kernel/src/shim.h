@@ -37,7 +37,7 @@ struct fl_line {
 	unsigned int length;
 };
 
-/* Bios on their way from a line to the disk (lines.c). */
+/* What sends bios on from a line to the disk (lines.c). */
 struct fl_outlet;
 /* A task in a line, as a bio that goes nowhere (lines.c). */
 struct fl_sender;

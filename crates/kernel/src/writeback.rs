@@ -191,7 +191,9 @@ impl Writeback {
     fn look_at_next(&mut self, groups: &Groups, now: u64) {
         let Some(group) = self.writers.front() else { return };
         let writer = &self.by_group[group.index()];
-        if writer.taken + writer.going + writer.waiting == 0 && now.saturating_sub(writer.last_ns) > RESTS_AFTER_NS {
+        if writer.taken + writer.going + writer.waiting == 0
+            && now.saturating_sub(writer.last_ns) > RESTS_AFTER_NS
+        {
             self.rests(groups, group);
         } else {
             self.writers.remove(&mut self.writers_links, group);

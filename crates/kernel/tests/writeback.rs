@@ -34,7 +34,15 @@ struct Disk {
 impl Disk {
     fn new(elevator: &'static str, tags: u32) -> Disk {
         let (requests_max, contexts_max, groups_max) = (256, 2, 40);
-        let setup = Setup { elevator, profile: "", requests_max, contexts_max, groups_max, records_max: 0, rotational: false };
+        let setup = Setup {
+            elevator,
+            profile: "",
+            requests_max,
+            contexts_max,
+            groups_max,
+            records_max: 0,
+            rotational: false,
+        };
         let mut host = Host::new(setup).expect("known");
         host.request_slots(tags, tags, 0);
         let groups = host.lines() / 2;
@@ -61,13 +69,24 @@ impl Disk {
     fn bio(&mut self, group: u32) -> Arrival {
         self.next_sector += 10_000;
         let (op, flags, context, own) = (Op::Write, Flags::NONE, 0, false);
-        Arrival { op, flags, sector: self.next_sector, sectors: SECTORS, context, group, own, ioprio: IoPrio::DEFAULT }
+        Arrival {
+            op,
+            flags,
+            sector: self.next_sector,
+            sectors: SECTORS,
+            context,
+            group,
+            own,
+            ioprio: IoPrio::DEFAULT,
+        }
     }
 
     /// The threads of these groups send until all of them wait for a tag; each has but one bio there, though any number in its line.
     fn send(&mut self, groups: &[u32]) {
         for group in groups {
-            while !self.at_the_pool.iter().any(|bio| bio.group == *group) && self.lines[*group as usize].len() < 100 {
+            while !self.at_the_pool.iter().any(|bio| bio.group == *group)
+                && self.lines[*group as usize].len() < 100
+            {
                 let bio = self.bio(*group);
                 if self.shares && self.host.hold_write(*group, 0, self.tags, self.now) {
                     self.lines[*group as usize].push_back(bio);
@@ -169,12 +188,16 @@ fn more_groups_than_tags_are_served_by_weight() {
         let mut disk = Disk::new(elevator, 8);
         let groups: Vec<u32> = (0..30).map(|i| disk.group(if i < 15 { 100 } else { 300 })).collect();
         disk.run(&groups, 60_000);
-        let got = |range: &[u32]| range.iter().map(|group| disk.done[*group as usize] as f64).collect::<Vec<_>>();
+        let got =
+            |range: &[u32]| range.iter().map(|group| disk.done[*group as usize] as f64).collect::<Vec<_>>();
         let (light, heavy) = (got(&groups[..15]), got(&groups[15..]));
         let (few, many) = (light.iter().sum::<f64>() / 15.0, heavy.iter().sum::<f64>() / 15.0);
         assert!((many / few - 3.0).abs() < 0.2, "{elevator}: {few} : {many}");
         for (all, mean) in [(&light, few), (&heavy, many)] {
-            assert!(all.iter().all(|one| (one / mean - 1.0).abs() < 0.1), "{elevator}: {all:?} beside {mean}");
+            assert!(
+                all.iter().all(|one| (one / mean - 1.0).abs() < 0.1),
+                "{elevator}: {all:?} beside {mean}"
+            );
         }
     }
 }
@@ -210,7 +233,12 @@ fn nothing_stays_behind() {
             while disk.waiting() > 0 || disk.taken > 0 || !disk.at_the_pool.is_empty() {
                 disk.step();
                 steps += 1;
-                assert!(steps < 5_000, "{elevator}, {tags} tags: {} wait, {} taken", disk.waiting(), disk.taken);
+                assert!(
+                    steps < 5_000,
+                    "{elevator}, {tags} tags: {} wait, {} taken",
+                    disk.waiting(),
+                    disk.taken
+                );
             }
             assert_eq!(disk.host.writes_waiting(), 0);
         }

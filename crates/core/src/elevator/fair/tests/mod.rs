@@ -8,4 +8,5 @@ mod depth;
 mod machine;
 mod pace;
 mod returns;
+mod room;
 mod round;
