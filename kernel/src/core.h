@@ -150,10 +150,10 @@ void fairlift_refund(struct fairlift_core *core, u32 group, bool write, u64 byte
 
 /*
  * Each cgroup that writes dirty pages back has its part, by weight, of the tags
- * that async requests can have; its bios beyond that stand in a line of ours.
- * fairlift_hold_write: does this one, whose thread has sent so many requests that
- * are not with the core yet? fairlift_next_write: the group whose first
- * goes on, or NO_SLOT. fairlift_writes_came: all of those are requests by now.
+ * that async requests can have; a thread that wants more stands in a line of
+ * ours. fairlift_hold_write: does this one, which has so many requests that are
+ * not with the core yet? fairlift_next_write: the group whose first goes on, or
+ * NO_SLOT. fairlift_writes_came: all of those have sent theirs by now.
  * fairlift_move_writes: the group goes, and its line waits behind its heir's.
  */
 bool fairlift_hold_write(struct fairlift_core *core, u32 group, u32 unsent, u32 tags, u64 now);

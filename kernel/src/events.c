@@ -60,7 +60,7 @@ void fl_arrive(struct fl_queue *fq, struct list_head *list, u64 now)
 		WRITE_ONCE(fq->arrived, true);
 }
 
-/* The request in slot is done. Does the core wait for that, or a bio for its tag? */
+/* The request in slot is done. Does the core wait for that, or a thread for its tag? */
 bool fl_note_done(struct fl_queue *fq, u32 slot, u64 now)
 {
 	fq->done[slot].at = now;

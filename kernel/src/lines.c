@@ -41,7 +41,6 @@ struct fl_outlet {
 	struct work_struct work;
 	spinlock_t lock;
 	struct bio_list bios;
-	struct hrtimer *came;		/* started when a run has sent all it took; NULL: nothing waits for that */
 	bool ends;			/* the elevator is gone: the next run is the last */
 };
 
@@ -104,46 +103,8 @@ static void fl_outlet_run(struct work_struct *work)
 	while ((bio = bio_list_pop(&going)))
 		submit_bio_noacct(bio);
 	blk_finish_plug(&plug);
-	spin_lock_irq(&outlet->lock);
-	if (outlet->came && bio_list_empty(&outlet->bios))
-		hrtimer_start(outlet->came, 0, HRTIMER_MODE_ABS);
-	spin_unlock_irq(&outlet->lock);
 	if (ends)
 		kfree(outlet);
-}
-
-struct fl_outlet *fl_outlet_new(struct hrtimer *came)
-{
-	struct fl_outlet *outlet = kzalloc(sizeof(*outlet), GFP_NOIO | __GFP_NOWARN);
-
-	if (outlet) {
-		INIT_WORK(&outlet->work, fl_outlet_run);
-		spin_lock_init(&outlet->lock);
-		bio_list_init(&outlet->bios);
-		outlet->came = came;
-	}
-	return outlet;
-}
-
-/* These go on, in one run. */
-void fl_outlet_send(struct fl_outlet *outlet, struct bio_list *bios)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&outlet->lock, flags);
-	bio_list_merge(&outlet->bios, bios);
-	spin_unlock_irqrestore(&outlet->lock, flags);
-	queue_work(fl_workers, &outlet->work);
-}
-
-/* What is left is sent to whichever elevator there is. It never runs twice at once, and the last run frees it. */
-void fl_outlet_end(struct fl_outlet *outlet)
-{
-	spin_lock_irq(&outlet->lock);
-	outlet->came = NULL;
-	outlet->ends = true;
-	queue_work(fl_workers, &outlet->work);
-	spin_unlock_irq(&outlet->lock);
 }
 
 /* Does the running task send what was let go? What it sends is not its own. */
@@ -188,14 +149,13 @@ bool fl_sender_goes(struct bio *bio)
 /* bio goes on, or its sender does. Under the queue's lock. */
 static void fl_go_on(struct fl_queue *fq, struct bio *bio)
 {
-	struct bio_list alone;
-
 	if (fl_sender_goes(bio))
 		return;
 	bio_set_flag(bio, FL_BIO_CHARGED);
-	bio_list_init(&alone);
-	bio_list_add(&alone, bio);
-	fl_outlet_send(fq->outlet, &alone);
+	spin_lock(&fq->outlet->lock);
+	bio_list_add(&fq->outlet->bios, bio);
+	spin_unlock(&fq->outlet->lock);
+	queue_work(fl_workers, &fq->outlet->work);
 }
 
 /* ---- the lines, under the queue's lock ---- */
@@ -429,12 +389,15 @@ int fl_lines_enter(struct fl_queue *fq)
 {
 	fq->lines_max = fairlift_lines(fq->core);
 	fq->lines = kvcalloc(fq->lines_max, sizeof(*fq->lines), GFP_NOIO | __GFP_NOWARN);
-	fq->outlet = fl_outlet_new(NULL);
+	fq->outlet = kzalloc(sizeof(*fq->outlet), GFP_NOIO | __GFP_NOWARN);
 	if (!fq->lines || !fq->outlet || fl_writes_enter(fq)) {
 		kvfree(fq->lines);
 		kfree(fq->outlet);
 		return -ENOMEM;
 	}
+	INIT_WORK(&fq->outlet->work, fl_outlet_run);
+	spin_lock_init(&fq->outlet->lock);
+	bio_list_init(&fq->outlet->bios);
 	hrtimer_init(&fq->limit_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	fq->limit_timer.function = fl_limit_timer;
 	return 0;
@@ -453,7 +416,11 @@ void fl_lines_leave(struct fl_queue *fq)
 			fl_go_on(fq, fl_leave_line(fq, line));
 	}
 	spin_unlock_irq(&fq->lock);
-	fl_outlet_end(fq->outlet);
+	/* What is left is sent to whichever elevator there is. It never runs twice at once, and the last run frees it. */
+	spin_lock_irq(&fq->outlet->lock);
+	fq->outlet->ends = true;
+	queue_work(fl_workers, &fq->outlet->work);
+	spin_unlock_irq(&fq->outlet->lock);
 	kvfree(fq->lines);
 }
 

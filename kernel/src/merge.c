@@ -94,8 +94,8 @@ bool fl_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs
 	/* It waits for a limit of its group: for the block layer it is merged. */
 	if (unlikely(READ_ONCE(fq->limited)) && fl_hold_bio(fq, bio))
 		return true;
-	/* Nothing to merge with: on a fast disk the common case, for which no lock is needed. Writeback must find a tag, too. */
-	if (!READ_ONCE(fq->queued) && !READ_ONCE(fq->arrived) && (op_is_sync(bio->bi_opf) || !fl_has_few_tags(fq)))
+	/* Nothing to merge with: on a fast disk the common case, for which no lock is needed. */
+	if (!READ_ONCE(fq->queued) && !READ_ONCE(fq->arrived))
 		return false;
 	context = fl_current_context(fq);
 	local_irq_disable();
@@ -105,8 +105,8 @@ bool fl_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs
 	merged = blk_mq_sched_try_merge(q, bio, nr_segs, &free);
 	if (merged)
 		fl_bio_merged(bio);
-	else
-		merged = fl_hold_write(fq, bio, &gone);
+	else if (!op_is_sync(bio->bi_opf) && current->flags & PF_KTHREAD && READ_ONCE(fq->has_groups))
+		fl_thread_sends_bio(fq, bio);
 	fl_unlock(fq, FL_HOLD_MERGE);
 	local_irq_enable();
 	fl_free_merged(&gone);

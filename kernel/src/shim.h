@@ -37,8 +37,6 @@ struct fl_line {
 	unsigned int length;
 };
 
-/* What sends bios on from a line to the disk (lines.c). */
-struct fl_outlet;
 /* A task in a line, as a bio that goes nowhere (lines.c). */
 struct fl_sender;
 
@@ -97,11 +95,10 @@ struct fl_queue {
 	struct hrtimer limit_timer;	/* when the first of them may go */
 	struct fl_outlet *outlet;	/* where they go on */
 
-	/* Bios of writeback that wait for their group's part of the tags (writeback.c). */
+	/* Threads that write back and wait for their group's part of the tags (writeback.c). */
 	struct fl_line *writes;		/* by the core's number */
 	u64 writes_waiting;		/* in all of them */
 	struct hrtimer writes_timer;	/* those that went have come */
-	struct fl_outlet *writes_outlet;
 
 	/* Those who wait for their turn, before they have a tag (turns.c). */
 	struct fl_turn **turns;		/* by the core's slot: who has that place */
@@ -193,13 +190,6 @@ static inline void fl_set_sender_group(struct request *rq, u32 group)
 	rq->elv.priv[0] = (void *)((uintptr_t)group << 32);
 }
 
-/* May groups that write back want more tags than there are? Without a look at the lock. */
-static inline bool fl_has_few_tags(struct fl_queue *fq)
-{
-	return READ_ONCE(fq->has_groups) &&
-	       (READ_ONCE(fq->writes_waiting) || 2ul * READ_ONCE(fq->in_flight) >= fq->q->nr_requests);
-}
-
 /* Something happened that may change the core's mind: does anything wait for that? Under the lock. */
 static inline bool fl_wake(struct fl_queue *fq)
 {
@@ -277,6 +267,7 @@ void fl_thread_has(struct fl_queue *fq, struct request *rq);
 void fl_thread_sent(struct fl_queue *fq);
 u32 fl_thread_unsent(struct fl_queue *fq);
 void fl_thread_sent_for(struct fl_queue *fq, struct request *rq, u32 group);
+void fl_thread_sends_bio(struct fl_queue *fq, struct bio *bio);
 void fl_threads_forget(struct fl_queue *fq, u32 number);
 
 /* merge.c */
@@ -329,7 +320,6 @@ static inline void fl_groups_stop(void) {}
 
 /* writeback.c, for groups */
 #ifdef FAIRLIFT_GROUPS
-bool fl_hold_write(struct fl_queue *fq, struct bio *bio, struct list_head *merged);
 void fl_hold_writer(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data *data);
 void fl_let_writes_go(struct fl_queue *fq, u64 now);
 void fl_end_writes(struct fl_queue *fq);
@@ -337,7 +327,6 @@ void fl_writes_move(struct fl_queue *fq, u32 number, u32 heir, u64 now);
 int fl_writes_enter(struct fl_queue *fq);
 void fl_writes_leave(struct fl_queue *fq);
 #else
-static inline bool fl_hold_write(struct fl_queue *fq, struct bio *bio, struct list_head *merged) { return false; }
 static inline void fl_hold_writer(struct fl_queue *fq, blk_opf_t opf, struct blk_mq_alloc_data *data) {}
 static inline void fl_let_writes_go(struct fl_queue *fq, u64 now) {}
 static inline void fl_end_writes(struct fl_queue *fq) {}
@@ -347,9 +336,6 @@ static inline void fl_writes_leave(struct fl_queue *fq) {}
 
 /* lines.c, for groups */
 #ifdef FAIRLIFT_GROUPS
-struct fl_outlet *fl_outlet_new(struct hrtimer *came);
-void fl_outlet_send(struct fl_outlet *outlet, struct bio_list *bios);
-void fl_outlet_end(struct fl_outlet *outlet);
 struct fl_sender *fl_sender_new(void);
 struct bio *fl_sender_bio(struct fl_sender *sender);
 void fl_sender_free(struct fl_sender *sender);

@@ -70,6 +70,13 @@ u32 fl_thread_unsent(struct fl_queue *fq)
 	return READ_ONCE(thread->task) == current ? READ_ONCE(thread->unsent) : 0;
 }
 
+/* The running thread is about to take a tag for bio. Under the lock. */
+void fl_thread_sends_bio(struct fl_queue *fq, struct bio *bio)
+{
+	fl_thread_sends_for(fq);
+	fq->threads[fl_thread_index()].group = fl_bio_group(fq->q, bio);
+}
+
 /* rq, which a thread sent, is for this group. Under the lock. */
 void fl_thread_sent_for(struct fl_queue *fq, struct request *rq, u32 group)
 {

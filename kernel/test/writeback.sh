@@ -30,7 +30,7 @@ writer() {
 # The kernel counts dirty pages anew only every 2 s, or when their numbers are read.
 count() {
     while :; do
-        cat $cgroups/*/memory.stat >/dev/null
+        cat $cgroups/*/memory.stat >/dev/null 2>&1
         sleep 0.1
     done
 }
@@ -101,7 +101,7 @@ share=$((100 * d / (d + one + other)))
 echo "d: $share % where 25 % is due"
 [ -e /proc/lockdep ] || { [ $share -ge 22 ] && [ $share -le 28 ]; } || fail "d: $share %"
 
-# All changes while they write: elevators, tags, groups that go with bios in their lines, an elevator that gives up.
+# All changes while they write: elevators, tags, groups that go with a thread in their lines, an elevator that gives up.
 for elevator in $OURS mq-deadline none fl-cfq; do
     elevator $disk "$elevator"
     [ "$elevator" = none ] || echo 8 >/sys/block/$disk/queue/nr_requests
@@ -118,13 +118,13 @@ for round in 1 2 3 4 5 6; do
     echo 1 >$cgroups/gone/cgroup.kill
     until rmdir $cgroups/gone 2>/dev/null; do sleep 0.1; done
 done
-[ $waited -gt 0 ] || fail "no bio ever waited: the test shows nothing"
+[ $waited -gt 0 ] || fail "no thread ever waited: the test shows nothing"
 echo 1 >/sys/kernel/debug/block/$disk/sched/give_up
 sleep 1
-grep -q '^writes_waiting 0$' /sys/kernel/debug/block/$disk/sched/state || fail "bios wait without an elevator"
+grep -q '^writes_waiting 0$' /sys/kernel/debug/block/$disk/sched/state || fail "threads wait without an elevator"
 elevator $disk fl-deadline
 end a/b a/c d
-grep -q '^writes_waiting 0$' /sys/kernel/debug/block/$disk/sched/state || fail "bios wait though all is written"
+grep -q '^writes_waiting 0$' /sys/kernel/debug/block/$disk/sched/state || fail "threads wait though all is written"
 
 # What was written is there.
 make_group one 100

@@ -3,7 +3,7 @@
 //! * [`host`]: one queue of the core with its recorder, in safe Rust. Everything the module can do is here.
 //! * `first_come`: what is left when the core's rules turn out to be broken.
 //! * [`limits`]: bios that wait for a limit, before there is a request.
-//! * [`writeback`]: bios that wait for a tag, so that each group that writes back has its part of them.
+//! * [`writeback`]: threads that wait for a tag, so that each group that writes back has its part of the tags.
 //! * [`record`]: what went in and what was decided, kept in memory taken at construction; printed and parsed as text.
 //! * [`replay`]: feeds a record to a fresh core and compares every answer.
 //! * [`abi`]: the C functions. Each is one call of [`host`]; all `unsafe` of the module is here and in `runtime`.

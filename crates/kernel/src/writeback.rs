@@ -1,16 +1,16 @@
 //! Tags for writeback, by weight. Linux writes each cgroup's dirty pages back from a kernel thread, and the threads take tags from one
-//! pool in order of arrival. So whichever writes more has more requests with the elevator, and a cgroup of a large weight finds its
+//! pool in order of arrival. So a cgroup that writes more has more requests with the elevator, and a cgroup of a large weight finds its
 //! share of the device, but no tag. Here each cgroup that writes back has the part of the tags that its weight gives it among those
-//! that write back now; its bios beyond that wait in a line that the module keeps, before they have a tag. The elevator still decides
-//! whose request goes to the device: this only sees to it that it has one of each to choose from.
+//! that write back now; a thread that wants more waits in a line that the module keeps. The elevator still decides whose request goes
+//! to the device: this only sees to it that it has one of each to choose from.
 //!
-//! A host asks for each async write that was not merged ([`Host::hold_write`]) and puts those that wait at the end of their group's
-//! line. After a completion it sends on, in one go, the bios that [`Host::next_write`] names, and says when all of them have become
-//! requests or parts of requests ([`Host::writes_came`]); until then it asks for no further ones.
+//! A host asks before each async write takes a tag ([`Host::hold_write`]) and puts a thread that waits at the end of its group's line.
+//! After a completion those go on that [`Host::next_write`] names. What they send has become requests, or parts of requests, a while
+//! later; the host says so ([`Host::writes_came`]).
 //!
-//! A part is four tags at least (of few tags half of them), so where there are few tags, or many groups that write back, there is less than all may have. Then the
-//! group goes first that has written least by its weight: each request advances its *start* by its sectors over its share; who comes
-//! back has no credit.
+//! A part is four tags at least (of few tags half of them), so where there are few tags, or many groups that write back, there is less
+//! than all may have. Then the group goes first that has written least by its weight: each request advances its *start* by its sectors
+//! over its share; a group that comes back has no credit.
 
 use fairlift_core::GroupId;
 use fairlift_core::collections::{Id, List, ListLinks, Table, Tree, TreeLinks};
@@ -32,9 +32,9 @@ fn least(tags: u32) -> u64 {
 struct Writer {
     /// Requests that write back for it.
     taken: u32,
-    /// Bios that were sent on and may be no request yet.
+    /// Threads that went on and may have sent no request yet.
     going: u32,
-    /// Bios in its line.
+    /// Threads in its line.
     waiting: u32,
     /// Its share among all who write back, in 2^-20, when it was looked at last.
     share: u64,
@@ -69,15 +69,15 @@ pub(crate) struct Writeback {
     /// Those that did lately; each look at one group's part looks at the first of them, too, and puts it last.
     writers: List<GroupId>,
     writers_links: ListLinks<GroupId>,
-    /// Those of which bios wait that may go once there is a tag, by their starts.
+    /// Those of which threads wait that may go once there is a tag, by their starts.
     due: Tree<GroupId>,
     due_links: TreeLinks<GroupId, u64>,
     /// Where the last was that went.
     floor: u64,
-    /// Those of which bios are going.
+    /// Those of which threads are going.
     sent: List<GroupId>,
     sent_links: ListLinks<GroupId>,
-    /// Over all groups: requests and bios that go, and bios in lines.
+    /// Over all groups: requests and threads that go, and threads in lines.
     taken: u32,
     waiting: u64,
 }
@@ -105,7 +105,7 @@ impl Writeback {
         }
     }
 
-    /// One more request writes back for `group`: of one of the bios that go, if there are any.
+    /// One more request writes back for `group`: of one of the threads that go, if there are any.
     pub(crate) fn arrived(&mut self, groups: &Groups, group: GroupId, sectors: u32, now: u64) {
         self.writes(groups, group, now);
         let writer = &mut self.by_group[group.index()];
@@ -142,7 +142,7 @@ impl Writeback {
     fn writes(&mut self, groups: &Groups, group: GroupId, now: u64) {
         let writer = &mut self.by_group[group.index()];
         writer.last_ns = now;
-        // Who comes back has no credit.
+        // A group that comes back has no credit.
         if writer.taken + writer.going + writer.waiting == 0 {
             writer.start = writer.start.max(self.floor);
         }
@@ -201,7 +201,7 @@ impl Writeback {
         }
     }
 
-    /// The first bio of the group's line goes.
+    /// The first of the group's line goes.
     fn send(&mut self, group: GroupId) {
         let writer = &mut self.by_group[group.index()];
         self.floor = writer.start;
@@ -231,7 +231,7 @@ impl Writeback {
 }
 
 impl Host {
-    /// Does a bio that writes back for a group wait? Its thread has sent `unsent` requests that have not arrived yet, of `tags` that async
+    /// Does a thread wait that writes back for a group? It has `unsent` requests that have not arrived yet, of `tags` that async
     /// requests can have. It waits while the group has its part, while there is no tag, and behind those that wait already. It is counted
     /// then; ask [`Host::next_write`].
     pub fn hold_write(&mut self, number: u32, unsent: u32, tags: u32, now: u64) -> bool {
@@ -260,7 +260,7 @@ impl Host {
         waits
     }
 
-    /// The group whose first waiting bio goes on now; `None`: no other.
+    /// The group whose first waiting thread goes on now; `None`: no other.
     pub fn next_write(&mut self, tags: u32, now: u64) -> Option<u32> {
         let now = self.enter(now);
         let given_up = self.has_given_up();
@@ -298,7 +298,7 @@ impl Host {
         self.check();
     }
 
-    /// Bios that wait for tags for their groups' writeback.
+    /// Threads that wait for tags for their groups' writeback.
     pub fn writes_waiting(&self) -> u64 {
         self.writeback.waiting
     }
