@@ -69,6 +69,8 @@ struct fl_queue {
 	bool yields;			/* the tunable yield is on */
 	bool has_groups;		/* a cgroup sent something */
 
+	atomic_t want_flush;		/* requests that a flush goes before or after */
+
 	/* What came and went since the core was told (events.c), whether something came, and whether the core is being told. */
 	struct llist_head events ____cacheline_aligned_in_smp;
 	bool arrived;
@@ -145,7 +147,9 @@ enum fl_place {
 #define FL_RQF_TURN	((__force req_flags_t)(1u << 30))
 /* Its sender is a kernel thread, and it has fl_note_thread()'s note. */
 #define FL_RQF_THREAD	((__force req_flags_t)(1u << 29))
-static_assert(__RQF_BITS <= 29);
+/* It is counted in fl_queue.want_flush. */
+#define FL_RQF_WANTS_FLUSH	((__force req_flags_t)(1u << 28))
+static_assert(__RQF_BITS <= 28);
 
 /* By default a quarter of the tags is kept for requests that a task waits for: writeback alone must not take all. */
 static inline unsigned int fl_async_depth(struct fl_queue *fq)

@@ -159,7 +159,7 @@ impl Scratch {
         let root = target.join("mutants");
         fs::create_dir_all(&root)?;
         let root = root.canonicalize()?;
-        for entry in ["Cargo.toml", "Cargo.lock", "crates", "kernel"] {
+        for entry in ["Cargo.toml", "Cargo.lock", "crates", "kernel", "docs"] {
             copy(Path::new(entry), &root.join(entry))?;
         }
         Ok(Scratch { root, tests_max: Duration::MAX })

@@ -82,8 +82,8 @@ impl Place {
     #[inline]
     fn advance(&self, cost_ns: u64) -> Virtual {
         // 2^16 * 5 / weight, of weights 2 to 9. The product is below 2^40 * 2^18.
-        const FACTOR: [u64; 10] = {
-            let mut factor = [0; 10];
+        const FACTOR: [u64; 16] = {
+            let mut factor = [0; 16];
             let mut weight = 2;
             while weight < 10 {
                 factor[weight] = (WEIGHT_DEFAULT << 16) / weight as u64;

@@ -26,7 +26,9 @@ impl ElevatorQueue {
     /// Does a request that `context` sends for `group` count for that, and does the group pay for it itself? Then it is counted.
     #[inline]
     fn counts_for(&mut self, context: ContextId, group: GroupId) -> bool {
-        let is_renewed = self.contexts.is_shared(context) && context != ContextId::OVERFLOW;
+        let is_shared = self.contexts.is_shared(context) && context != ContextId::OVERFLOW;
+        let task = &self.contexts[context];
+        let is_renewed = is_shared && task.epoch != self.groups.epoch(task.group);
         !is_renewed && !self.waits.any() && self.groups.hold_if_live(group)
     }
 
