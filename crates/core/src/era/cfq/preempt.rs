@@ -1,6 +1,6 @@
 //! When a request's arrival takes the device away from the active queue.
 
-use super::queue::{Kind, QueueId, Residual, Turn};
+use super::queue::{Kind, QueueId, Turn};
 use super::{Cfq, Trees};
 use crate::context::IoClass;
 use crate::elevator::Env;
@@ -97,10 +97,11 @@ impl Cfq {
         (meta || rq.is_sync() && !old.sync) && env.rounds.is_behind(new.group, old.group)
     }
 
-    /// `id` takes over: the active queue keeps what is left of its slice for its next turn.
+    /// `id` takes over: the active queue keeps what is left of its slice for its next turn, unless it has yielded that.
     #[cold]
     pub(super) fn preempt(&mut self, env: &mut Env<'_>, id: QueueId, now: u64) {
-        self.expire(env, now, Residual::Keep);
+        let residual = self.lends_by_preemption(id);
+        self.expire(env, now, residual);
         self.place(id, now, Turn::Front);
         let queue = self.queue_mut(id);
         queue.slice_end = 0;

@@ -166,6 +166,20 @@ impl Cfq {
         self.find_own_queue(contexts, to, false).filter(|id| !self.queue(*id).is_empty())
     }
 
+    /// `id` takes the device from the active queue. If the caller of a yield waits for its task, that is the turn it gave up, and no
+    /// less so because nothing had to be given away (the body of a commit is sync and metadata since 2.6.37, and preempts).
+    pub(super) fn lends_by_preemption(&mut self, id: QueueId) -> Residual {
+        let active = self.active;
+        let Some(given) = self.yielded.filter(|y| y.lent.is_none() && active == Some(y.queue)) else {
+            return Residual::Keep;
+        };
+        if given.to.and_then(|to| self.contexts[to.index()].queue) != Some(id) {
+            return Residual::Keep;
+        }
+        self.yielded = Some(Yield { lent: Some(self.queue(given.queue).slice_end), ..given });
+        Residual::Drop
+    }
+
     fn best_class_waiting(&self, group: GroupId) -> IoClass {
         [IoClass::RealTime, IoClass::BestEffort]
             .into_iter()

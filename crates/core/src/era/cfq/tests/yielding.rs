@@ -112,6 +112,37 @@ fn a_sync_body_goes_at_once_too() {
 }
 
 #[test]
+fn a_body_that_takes_the_disk_by_itself_takes_what_was_yielded() {
+    // As ext4 of 6.12 writes it: metadata, for which the caller's turn is interrupted. The record, too, asks to be idled on.
+    let mut t = fsync("2.6.34", "1");
+    for at in 0..3 {
+        let data = t.noidle(t.c, 1000 + at * FAR);
+        t.rig.serves(data, 1);
+        t.yields();
+        for block in 0..2 {
+            let place = JOURNAL + (2 * at + block) * PAGE;
+            let rq = t.rig.insert(Op::Write, Flags::SYNC | Flags::META, place, 8, t.j);
+            t.rig.serves(rq, 1);
+        }
+    }
+    assert_eq!(t.rig.now, 1009 * MS, "without a wait");
+}
+
+#[test]
+fn another_ones_metadata_takes_nothing_of_it() {
+    let mut t = fsync("2.6.34", "1");
+    let other = t.rig.context();
+    t.data();
+    t.yields();
+    let metadata = t.rig.insert(Op::Read, Flags::META, 10 * FAR, 8, other);
+    t.rig.serves(metadata, 1);
+    // The disk idles for who read it, and not for the caller's sake.
+    let next = t.noidle(t.c, 1000 + FAR);
+    t.rig.idles_until(10);
+    t.rig.at(10).issues(next);
+}
+
+#[test]
 fn a_yield_to_nobody_known_ends_the_wait() {
     let mut t = fsync("2.6.34", "1");
     let r = t.rig.context();
