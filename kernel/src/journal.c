@@ -65,6 +65,8 @@ static void fl_yield_to_journal(struct request_queue *q, journal_t *journal)
 		to = fl_task_context(q, thread);
 
 	spin_lock_irqsave(&fq->lock, flags);
+	/* The task waits because its own writes are done: the core has to know that, or ignores the yield. */
+	fl_catch_up(fq, NULL);
 	fq->journal_waits++;
 	fairlift_yield(fq->core, from, to, ktime_get_ns());
 	waits = fl_wake(fq);
