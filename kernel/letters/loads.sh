@@ -21,7 +21,7 @@ device() {
     [ $# -gt 0 ] || return 0
     files="$*"
     elevator $disk none
-    mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 /dev/$disk && mount -t ext4 /dev/$disk /mnt || fail "mount"
+    mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 /dev/$disk && mount -t ext4 -o no_prefetch_block_bitmaps /dev/$disk /mnt || fail "mount"
     for file in "$@"; do
         [ "${file#*:}" = 0 ] || fio --output=/dev/null --name=layout --filename="/mnt/${file%:*}" --rw=write --bs=1m --size="${file#*:}" --end_fsync=1 ||
             fail "layout of $file"
@@ -45,7 +45,7 @@ unuse() {
 cell() {
     if [ -n "$files" ]; then
         umount /mnt
-        mount -t ext4 /dev/$disk /mnt || fail "mount"
+        mount -t ext4 -o no_prefetch_block_bitmaps /dev/$disk /mnt || fail "mount"
         cd /mnt || fail "no /mnt"
     fi
     elevator $disk "${2%%:*}"

@@ -211,6 +211,8 @@ pub struct Cfq {
     timer_ns: u64,
     /// The yield that was asked for: from which queue, to which.
     yielded: Option<Yield>,
+    /// Who took the device back from a target, and until when it had lent it.
+    taken_back: Option<(QueueId, u64)>,
 
     // What is queued and in the device.
     queued: u32,
@@ -278,6 +280,7 @@ impl Cfq {
             spent: Spent::default(),
             timer_ns: NEVER,
             yielded: None,
+            taken_back: None,
             queued: 0,
             busy: 0,
             in_flight: [0; 2],

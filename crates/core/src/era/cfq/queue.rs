@@ -671,6 +671,7 @@ impl Cfq {
         self.active = Some(id);
         self.spent = Spent { since: now, begun: now, allocated: 0 };
         self.leave_position(id);
+        self.taken_back = self.taken_back.filter(|(queue, _)| *queue == id);
         if self.yielded.is_some() {
             self.yield_ends_with_turn_of(id);
         }
@@ -722,10 +723,11 @@ impl Cfq {
             Trees::Workloads => self.adapted_slice(env, id, full),
         };
         let slice = slice.min(self.longest_turn(env, id));
-        (self.spent.begun, self.spent.allocated) = (now, slice);
+        let end = if self.taken_back.is_some() { self.end_of_slice(id, now + slice) } else { now + slice };
+        (self.spent.begun, self.spent.allocated) = (now, end.saturating_sub(now));
         let queue = self.queue_mut(id);
         queue.slice_new = false;
-        queue.slice_end = now + slice;
+        queue.slice_end = end;
     }
 
     /// Async requests a queue of `level` may send in a slice while others wait.

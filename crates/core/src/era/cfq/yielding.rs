@@ -10,6 +10,9 @@
 //!   goes at once;
 //! * ends the wait if the target is not known by name.
 //!
+//! A target whose request preempts the caller's queue by itself (the body of a commit is sync metadata since 2.6.37) has been
+//! given the device as well.
+//!
 //! While the target works in the caller's place, the commit record (sync) takes the device from the body's async queue
 //! as any sync request does. And while the target is idled on after it, the caller's next request takes the device
 //! *back*: the wait would be for a task that only works for the caller.
@@ -195,9 +198,19 @@ impl Cfq {
         }
         let Some(given) = self.yielded.filter(|y| y.from == context) else { return false };
         self.yielded = None;
-        let in_time = given.lent.is_some_and(|until| now < until);
         let idled_on = self.active.is_some_and(|id| self.queue(id).waiting && self.queue(id).is_empty());
-        in_time && idled_on && self.queue(id).sync
+        let until = given.lent.filter(|until| now < *until && idled_on && self.queue(id).sync);
+        self.taken_back = until.map(|until| (id, until));
+        until.is_some()
+    }
+
+    /// The end of the slice of `id`, which would begin now and end then: one that took the device back goes on with the slice it lent.
+    /// Else an fsync after the other would be one turn without an end.
+    pub(super) fn end_of_slice(&mut self, id: QueueId, end: u64) -> u64 {
+        match self.taken_back.take() {
+            Some((queue, until)) if queue == id => end.min(until),
+            _ => end,
+        }
     }
 
     /// A sync request of `id` is done.

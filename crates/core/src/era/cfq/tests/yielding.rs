@@ -129,6 +129,30 @@ fn a_body_that_takes_the_disk_by_itself_takes_what_was_yielded() {
 }
 
 #[test]
+fn one_fsync_after_the_other_is_one_turn_and_no_more() {
+    // The caller's slice of 100 begins at 1. What it takes back is what it lent, and so the reader has its turn at 101, but for
+    // the journal's idle wait of 8 and what was sent before.
+    let mut t = fsync("2.6.34", "1");
+    let r = t.rig.context();
+    t.data();
+    let read = t.rig.read(r, 5 * FAR);
+    'turn: loop {
+        t.yields();
+        for step in 0..3 {
+            match step {
+                2 => t.noidle(t.c, 1000),
+                _ => t.rig.insert(Op::Write, Flags::SYNC | Flags::META, JOURNAL + step * PAGE, 8, t.j),
+            };
+            if t.rig.serve_next(1).0 == read {
+                break 'turn;
+            }
+        }
+    }
+    let turn_ms = t.rig.now / MS - 1000;
+    assert!((100..=112).contains(&turn_ms), "the reader waited {turn_ms} ms");
+}
+
+#[test]
 fn another_ones_metadata_takes_nothing_of_it() {
     let mut t = fsync("2.6.34", "1");
     let other = t.rig.context();
