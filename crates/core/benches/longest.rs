@@ -172,7 +172,7 @@ fn main() {
     println!(
         "longest call of 60,000, ns (each the shortest of {RUNS}), with 10,000 requests, 1,000 contexts, 4,000 groups"
     );
-    for elevator in ["noop", "deadline", "anticipatory", "cfq:2.6.31", "cfq:2.6.34"] {
+    for elevator in ["noop", "deadline", "anticipatory", "cfq:2.6.31", "cfq:2.6.34", "fair"] {
         let mut shortest: Vec<(&'static str, u64)> = Vec::new();
         for run in 0..RUNS {
             let mut world = World::new(elevator);

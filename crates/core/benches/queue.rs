@@ -7,7 +7,7 @@ use divan::Bencher;
 use harness::{Bare, Tree, Whole};
 
 /// The elevators measured.
-const ELEVATORS: [&str; 4] = ["noop", "deadline", "cfq:2.6.31", "cfq:2.6.34"];
+const ELEVATORS: [&str; 5] = ["noop", "deadline", "cfq:2.6.31", "cfq:2.6.34", "fair"];
 /// Numbers of io contexts.
 const CONTEXTS: [usize; 3] = [1, 16, 1000];
 

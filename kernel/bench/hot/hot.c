@@ -3,7 +3,8 @@
  * A plugin for QEMU's emulator: how often each block of the guest's instructions
  * runs. Whenever the guest runs the instruction that mark.c is made of, all
  * counts so far are written to DIRECTORY/hot.N (N from 0), a line for each block:
- * address in hex, instructions, how often it ran.
+ * address in hex, instructions, how often it ran. Programs' blocks of one length
+ * are one, at address 0: they lie elsewhere each time.
  *
  *   qemu-system-x86_64 -plugin hot.so,directory=DIRECTORY ...
  *
@@ -89,6 +90,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	static const unsigned char mark[] = { MARK };
 	size_t count = qemu_plugin_tb_n_insns(tb);
+	uint64_t at = qemu_plugin_tb_vaddr(tb);
 
 	(void)id;
 	for (size_t i = 0; i < count; i++) {
@@ -97,7 +99,9 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		if (qemu_plugin_insn_size(insn) == sizeof(mark) && !memcmp(qemu_plugin_insn_data(insn), mark, sizeof(mark)))
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, write_counts, QEMU_PLUGIN_CB_NO_REGS, NULL);
 	}
-	qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &block_of(qemu_plugin_tb_vaddr(tb), count)->times, 1);
+	if (at < UINT64_C(1) << 63)
+		at = 0;
+	qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &block_of(at, count)->times, 1);
 }
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv)

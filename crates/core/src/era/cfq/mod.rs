@@ -213,6 +213,8 @@ pub struct Cfq {
     yielded: Option<Yield>,
     /// Who took the device back from a target, and until when it had lent it.
     taken_back: Option<(QueueId, u64)>,
+    /// Who asked to yield when its turn was over, to whom.
+    late: Option<(QueueId, ContextId)>,
 
     // What is queued and in the device.
     queued: u32,
@@ -281,6 +283,7 @@ impl Cfq {
             timer_ns: NEVER,
             yielded: None,
             taken_back: None,
+            late: None,
             queued: 0,
             busy: 0,
             in_flight: [0; 2],
@@ -740,7 +743,9 @@ impl Elevator for Cfq {
 
     fn settings_changed(&mut self) {
         self.derived = Derived::new(&self.settings, self.units);
-        self.yielded = self.yielded.filter(|_| self.settings.yields != 0);
+        if self.settings.yields == 0 {
+            (self.yielded, self.late) = (None, None);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! When a request's arrival takes the device away from the active queue.
 
-use super::queue::{Kind, QueueId, Turn};
+use super::queue::{Kind, Queue, QueueId, Turn};
 use super::{Cfq, Trees};
 use crate::context::IoClass;
 use crate::elevator::Env;
@@ -35,7 +35,7 @@ impl Cfq {
         if rq.is_sync() && !old.sync {
             return true;
         }
-        if rq.flags.contains(Flags::META) && old.meta_queued == 0 {
+        if self.is_pressing_metadata(old, rq) {
             return true;
         }
         if new.class == IoClass::RealTime && old.class != IoClass::RealTime {
@@ -69,7 +69,7 @@ impl Cfq {
         {
             return true;
         }
-        if rq.flags.contains(Flags::META) && old.meta_queued == 0 {
+        if self.is_pressing_metadata(old, rq) {
             return true;
         }
         if new.class == IoClass::RealTime && old.class != IoClass::RealTime {
@@ -92,9 +92,16 @@ impl Cfq {
         if self.profile.trees == Trees::Single && old.slice_used(now) {
             return true;
         }
-        let meta =
-            self.profile.trees == Trees::Single && rq.flags.contains(Flags::META) && old.meta_queued == 0;
+        let meta = self.profile.trees == Trees::Single && self.is_pressing_metadata(old, rq);
         (meta || rq.is_sync() && !old.sync) && env.rounds.is_behind(new.group, old.group)
+    }
+
+    /// Metadata, which the active queue has none of; not the journal's, for a caller who has had its turn: that would be a way to cut
+    /// the turns of all others short.
+    fn is_pressing_metadata(&self, active: &Queue, rq: &Request) -> bool {
+        rq.flags.contains(Flags::META)
+            && active.meta_queued == 0
+            && self.late.is_none_or(|(_, target)| target != rq.context)
     }
 
     /// `id` takes over: the active queue keeps what is left of its slice for its next turn, unless it has yielded that.

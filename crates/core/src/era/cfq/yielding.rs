@@ -24,6 +24,9 @@
 //!   tree, of which another queue (not the target's) has requests or had one done within `slice_idle`, and the
 //!   tree's mean think time fits into the wait ([`NoIdleTree`]).
 //!
+//! Of a caller whose turn is over the target has no more right than the caller: its metadata interrupt no other queue's turn until
+//! it is the caller's again. (Else each turn of another one would be cut short by the commit of the caller's last data.)
+//!
 //! It is good for one turn: void with the end of the caller's slice, any new request of the caller, the exit of either,
 //! and another queue's turn. It does not cross classes: a target of a lower class than a waiting queue gets
 //! nothing, and the caller only gives up the rest of its slice. Nor does it cross groups: a target in another group gets
@@ -105,7 +108,11 @@ impl Cfq {
             return;
         }
         let Some(id) = self.find_own_queue(env.contexts, from, true) else { return };
-        if self.active != Some(id) || env.contexts[from].requests > 0 {
+        if env.contexts[from].requests > 0 {
+            return;
+        }
+        if self.active != Some(id) {
+            self.late = to.map(|to| (id, to));
             return;
         }
         // A shared queue is idled on for the others too.

@@ -153,6 +153,30 @@ fn one_fsync_after_the_other_is_one_turn_and_no_more() {
 }
 
 #[test]
+fn the_journal_of_a_caller_whose_turn_is_over_cuts_no_turn_short() {
+    for yields in [false, true] {
+        let mut t = fsync("2.6.34", "1");
+        let r = t.rig.context();
+        t.data();
+        let read = t.rig.read(r, 5 * FAR);
+        t.rig.idles_until(9);
+        t.rig.at(9).serves(read, 1);
+        // The reader is idled on until 18 now.
+        if yields {
+            t.yields();
+        }
+        let body = t.rig.insert(Op::Write, Flags::SYNC | Flags::META, JOURNAL, 8, t.j);
+        if yields {
+            t.rig.idles_until(18);
+            let next = t.rig.read(r, 5 * FAR + PAGE);
+            t.rig.serves(next, 1);
+        } else {
+            t.rig.issues(body);
+        }
+    }
+}
+
+#[test]
 fn another_ones_metadata_takes_nothing_of_it() {
     let mut t = fsync("2.6.34", "1");
     let other = t.rig.context();
