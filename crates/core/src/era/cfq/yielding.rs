@@ -10,8 +10,8 @@
 //!   goes at once;
 //! * ends the wait if the target is not known by name.
 //!
-//! A target whose request preempts the caller's queue by itself (the body of a commit is sync metadata since 2.6.37) has been
-//! given the device as well.
+//! A target whose request preempts the caller's queue by itself (ext4 of 6.12 writes the body of a commit as sync metadata) has
+//! been given the device as well.
 //!
 //! While the target works in the caller's place, the commit record (sync) takes the device from the body's async queue
 //! as any sync request does. And while the target is idled on after it, the caller's next request takes the device
@@ -177,7 +177,7 @@ impl Cfq {
     }
 
     /// `id` takes the device from the active queue. If the caller of a yield waits for its task, that is the turn it gave up, and no
-    /// less so because nothing had to be given away (the body of a commit is sync and metadata since 2.6.37, and preempts).
+    /// less so because nothing had to be given away (the body of a commit may be sync metadata, which preempts).
     pub(super) fn lends_by_preemption(&mut self, id: QueueId) -> Residual {
         let active = self.active;
         let Some(given) = self.yielded.filter(|y| y.lent.is_none() && active == Some(y.queue)) else {
