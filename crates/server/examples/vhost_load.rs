@@ -33,7 +33,10 @@ const DESCRIPTORS: u16 = 4;
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let Some((machine, kind, depth, seconds)) = parse(&words) else {
-        eprintln!("usage: vhost_load SOCKET randread|randwrite DEPTH SECONDS; the socket's name is `disk`, DEPTH 1 to {}", RING / DESCRIPTORS);
+        eprintln!(
+            "usage: vhost_load SOCKET randread|randwrite DEPTH SECONDS; the socket's name is `disk`, DEPTH 1 to {}",
+            RING / DESCRIPTORS
+        );
         std::process::exit(2);
     };
     println!("{}", run(machine, kind, depth, seconds));
