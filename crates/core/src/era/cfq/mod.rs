@@ -213,7 +213,7 @@ pub struct Cfq {
     yielded: Option<Yield>,
     /// Who took the device back from a target, and until when it had lent it.
     taken_back: Option<(QueueId, u64)>,
-    /// Who asked to yield when its turn was over, to whom.
+    /// A caller that asked to yield when its turn was over, and its target.
     late: Option<(QueueId, ContextId)>,
 
     // What is queued and in the device.
