@@ -99,7 +99,7 @@ use profile::{
     Arrival, Cooperators, DeadlineFrom, Depth, NeighboursFrom, NoIdle, Profile, Quantum, Ramp, Seeks, Trees,
 };
 use queue::{ContextState, Kind, Queue, QueueId, Residual, Turn};
-use yielding::{NoIdleTree, Way, Yield};
+use yielding::{NoIdleTree, Pair, Way, Yield};
 
 pub(crate) const DESCRIPTOR: Descriptor = Descriptor {
     name: "cfq",
@@ -213,8 +213,8 @@ pub struct Cfq {
     yielded: Option<Yield>,
     /// Who took the device back from a target, and until when it had lent it.
     taken_back: Option<(QueueId, u64)>,
-    /// A caller that asked to yield when its turn was over, and its target.
-    late: Option<(QueueId, ContextId)>,
+    /// The last caller that asked to yield, and its target.
+    pair: Option<Pair>,
 
     // What is queued and in the device.
     queued: u32,
@@ -283,7 +283,7 @@ impl Cfq {
             timer_ns: NEVER,
             yielded: None,
             taken_back: None,
-            late: None,
+            pair: None,
             queued: 0,
             busy: 0,
             in_flight: [0; 2],
@@ -334,6 +334,12 @@ impl Cfq {
             && !queue.must_dispatch
         {
             self.expire(env, now, Residual::Drop);
+            return self.pick(env, now);
+        }
+        if self.pair.is_some()
+            && let Some(target) = self.pair_interrupts(id, now)
+        {
+            self.preempt(env, target, now);
             return self.pick(env, now);
         }
         if self.profile.trees == Trees::Single
@@ -744,7 +750,7 @@ impl Elevator for Cfq {
     fn settings_changed(&mut self) {
         self.derived = Derived::new(&self.settings, self.units);
         if self.settings.yields == 0 {
-            (self.yielded, self.late) = (None, None);
+            (self.yielded, self.pair) = (None, None);
         }
     }
 }

@@ -35,7 +35,7 @@ impl Cfq {
         if rq.is_sync() && !old.sync {
             return true;
         }
-        if self.is_pressing_metadata(old, rq) {
+        if self.is_pressing_metadata(old, rq, now) {
             return true;
         }
         if new.class == IoClass::RealTime && old.class != IoClass::RealTime {
@@ -69,7 +69,7 @@ impl Cfq {
         {
             return true;
         }
-        if self.is_pressing_metadata(old, rq) {
+        if self.is_pressing_metadata(old, rq, now) {
             return true;
         }
         if new.class == IoClass::RealTime && old.class != IoClass::RealTime {
@@ -92,16 +92,16 @@ impl Cfq {
         if self.profile.trees == Trees::Single && old.slice_used(now) {
             return true;
         }
-        let meta = self.profile.trees == Trees::Single && self.is_pressing_metadata(old, rq);
+        let meta = self.profile.trees == Trees::Single && self.is_pressing_metadata(old, rq, now);
         (meta || rq.is_sync() && !old.sync) && env.rounds.is_behind(new.group, old.group)
     }
 
-    /// Metadata, which the active queue has none of; not the journal's, for a caller who has had its turn: that would be a way to cut
-    /// the turns of all others short.
-    fn is_pressing_metadata(&self, active: &Queue, rq: &Request) -> bool {
+    /// Metadata, which the active queue has none of; not the journal's that a caller has yielded to, before others have had as much as
+    /// these two.
+    fn is_pressing_metadata(&self, active: &Queue, rq: &Request, now: u64) -> bool {
         rq.flags.contains(Flags::META)
             && active.meta_queued == 0
-            && self.late.is_none_or(|(_, target)| target != rq.context)
+            && self.pair.is_none_or(|pair| pair.target != rq.context || pair.is_due(now))
     }
 
     /// `id` takes over: the active queue keeps what is left of its slice for its next turn, unless it has yielded that.

@@ -672,7 +672,9 @@ impl Cfq {
         self.spent = Spent { since: now, begun: now, allocated: 0 };
         self.leave_position(id);
         self.taken_back = self.taken_back.filter(|(queue, _)| *queue == id);
-        self.late = self.late.filter(|(queue, _)| *queue != id);
+        if self.pair.is_some() {
+            self.pair_has(id, now);
+        }
         if self.yielded.is_some() {
             self.yield_ends_with_turn_of(id);
         }

@@ -24,8 +24,9 @@
 //!   tree, of which another queue (not the target's) has requests or had one done within `slice_idle`, and the
 //!   tree's mean think time fits into the wait ([`NoIdleTree`]).
 //!
-//! Of a caller whose turn is over the target has no more right than the caller: its metadata interrupt no other queue's turn until
-//! it is the caller's again. (Else each turn of another one would be cut short by the commit of the caller's last data.)
+//! Caller and target together have no more right than one queue: once another queue has the device, the target's metadata interrupt
+//! that after it has had as much time as these two had at a stretch ([`Pair`]), and then they do. (CFQ lets metadata interrupt at once. The
+//! body of a commit, which follows the caller's last data, would cut each turn of the others short.)
 //!
 //! It is good for one turn: void with the end of the caller's slice, any new request of the caller, the exit of either,
 //! and another queue's turn. It does not cross classes: a target of a lower class than a waiting queue gets
@@ -58,6 +59,23 @@ pub(super) struct Yield {
     to: Option<ContextId>,
     /// The target has been given the device. Until the caller's slice would have ended.
     lent: Option<u64>,
+}
+
+/// A caller and its target, which get and lose the device as one.
+#[derive(Clone, Copy)]
+pub(super) struct Pair {
+    caller: QueueId,
+    pub(super) target: ContextId,
+    /// When they got the device, and, since another queue has it, when that was.
+    since_ns: u64,
+    lost_ns: Option<u64>,
+}
+
+impl Pair {
+    /// Have the others had as much as these two had at a stretch?
+    pub(super) fn is_due(&self, now: u64) -> bool {
+        self.lost_ns.is_none_or(|lost| now.saturating_sub(lost) >= lost.saturating_sub(self.since_ns))
+    }
 }
 
 /// Completions remembered: enough to find one that is neither the caller's nor the target's.
@@ -111,8 +129,10 @@ impl Cfq {
         if env.contexts[from].requests > 0 {
             return;
         }
+        if let Some(target) = to {
+            self.remember_pair(id, target, now);
+        }
         if self.active != Some(id) {
-            self.late = to.map(|to| (id, to));
             return;
         }
         // A shared queue is idled on for the others too.
@@ -190,6 +210,36 @@ impl Cfq {
         Residual::Drop
     }
 
+    fn remember_pair(&mut self, caller: QueueId, target: ContextId, now: u64) {
+        if self.pair.is_none_or(|pair| (pair.caller, pair.target) != (caller, target)) {
+            let lost_ns = (self.active != Some(caller)).then_some(now);
+            self.pair = Some(Pair { caller, target, since_ns: now, lost_ns });
+        }
+    }
+
+    /// `id` gets the device: one of the pair, or another.
+    #[cold]
+    pub(super) fn pair_has(&mut self, id: QueueId, now: u64) {
+        let Some(pair) = &mut self.pair else { return };
+        let is_member = id == pair.caller || self.contexts[pair.target.index()].queue == Some(id);
+        match (is_member, pair.lost_ns) {
+            (true, Some(_)) => (pair.since_ns, pair.lost_ns) = (now, None),
+            (false, None) => pair.lost_ns = Some(now),
+            _ => {}
+        }
+    }
+
+    /// The target's queue, if its metadata may interrupt the active queue now, and could not when they came.
+    #[cold]
+    pub(super) fn pair_interrupts(&self, active: QueueId, now: u64) -> Option<QueueId> {
+        let pair = self.pair.filter(|pair| pair.lost_ns.is_some() && pair.is_due(now))?;
+        let id = self.contexts[pair.target.index()].queue?;
+        let (old, new) = (self.queue(active), self.queue(id));
+        let interrupts =
+            new.meta_queued > 0 && old.meta_queued == 0 && (new.group, new.class) == (old.group, old.class);
+        (interrupts && id != active).then_some(id)
+    }
+
     fn best_class_waiting(&self, group: GroupId) -> IoClass {
         [IoClass::RealTime, IoClass::BestEffort]
             .into_iter()
@@ -240,5 +290,6 @@ impl Cfq {
     /// `context` is gone: no context waits for it, and it waits for none.
     pub(super) fn forget_yield(&mut self, context: ContextId) {
         self.yielded = self.yielded.filter(|given| given.from != context && given.to != Some(context));
+        self.pair = self.pair.filter(|pair| pair.target != context);
     }
 }

@@ -153,26 +153,27 @@ fn one_fsync_after_the_other_is_one_turn_and_no_more() {
 }
 
 #[test]
-fn the_journal_of_a_caller_whose_turn_is_over_cuts_no_turn_short() {
+fn the_journal_interrupts_others_once_they_have_had_as_much() {
     for yields in [false, true] {
         let mut t = fsync("2.6.34", "1");
         let r = t.rig.context();
+        // The caller, which is known to be one from 1 on, has the device to 9, and the reader from 9.
         t.data();
-        let read = t.rig.read(r, 5 * FAR);
-        t.rig.idles_until(9);
-        t.rig.at(9).serves(read, 1);
-        // The reader is idled on until 18 now.
         if yields {
             t.yields();
         }
+        let read = t.rig.read(r, 5 * FAR);
+        t.rig.idles_until(9);
+        t.rig.at(9).serves(read, 1);
         let body = t.rig.insert(Op::Write, Flags::SYNC | Flags::META, JOURNAL, 8, t.j);
-        if yields {
-            t.rig.idles_until(18);
-            let next = t.rig.read(r, 5 * FAR + PAGE);
-            t.rig.serves(next, 1);
-        } else {
-            t.rig.issues(body);
+        let mut next = 0;
+        while yields && t.rig.now < 1017 * MS {
+            let read = t.rig.read(r, 5 * FAR + (1 + next) * PAGE);
+            t.rig.serves(read, 1);
+            next += 1;
         }
+        t.rig.read(r, 7 * FAR);
+        t.rig.issues(body);
     }
 }
 
