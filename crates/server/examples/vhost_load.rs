@@ -20,6 +20,7 @@ mod support {
     }
 }
 
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -52,6 +53,10 @@ fn parse(words: &[String]) -> Option<(Machine, u32, u16, f64)> {
     let depth = depth.parse().ok().filter(|depth| (1..=RING / DESCRIPTORS).contains(depth))?;
     let seconds = seconds.parse().ok()?;
     let socket = Path::new(socket);
+    if let Err(error) = UnixStream::connect(socket) {
+        eprintln!("{}: {error}", socket.display());
+        std::process::exit(1);
+    }
     let dir = socket.parent().filter(|_| socket.ends_with("disk"))?.to_path_buf();
     Some((Machine::start(&support::Host { dir }, 1), kind, depth, seconds))
 }
