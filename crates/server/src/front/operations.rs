@@ -155,6 +155,11 @@ impl<R> Operations<R> {
         self.take_done(at)
     }
 
+    /// The request of the operation at `at`.
+    pub(super) fn request(&self, at: u32) -> Option<&R> {
+        self.slots.get(at as usize)?.as_ref().map(|operation| &operation.request)
+    }
+
     /// The operation at `at` if it is done.
     pub(super) fn take_done(&mut self, at: u32) -> Option<Operation<R>> {
         let slot = &mut self.slots[at as usize];

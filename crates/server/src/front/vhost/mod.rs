@@ -5,6 +5,7 @@
 //!
 //! [`Port`]: crate::device::Port
 
+mod chain;
 mod memory;
 mod queue;
 mod request;

@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 use super::super::answers::Answers;
 use super::super::operations::{Operation, Operations};
-use super::request::{self, Chain, Kind, Request, Status};
+use super::chain::{Chain, Spare};
+use super::request::{self, Kind, Request, Status};
 use super::ring::Ring;
 use crate::device::Port;
 use crate::exports::Export;
 use crate::front::nbd::{Bounds, PAYLOAD_MAX};
 use crate::io::{Action, Ios};
+
+/// Lists of pieces kept for later.
+const SPARE_MAX: usize = 256;
 
 /// A queue.
 pub(super) struct Queue {
@@ -20,8 +24,11 @@ pub(super) struct Queue {
     port: Port,
     operations: Operations<Request>,
     ios: Ios,
+    spare: Vec<Spare>,
     /// Bytes of data in flight.
     bytes: u64,
+    /// Has the guest chains back that it was not told of?
+    owes_notice: bool,
     /// Is each write on stable storage before it is answered?
     pub(super) writes_through: bool,
 }
@@ -37,7 +44,9 @@ impl Queue {
             answers,
             operations: Operations::new(device.limits().max_sectors, device.back().block_bytes()),
             ios: Vec::new(),
+            spare: Vec::new(),
             bytes: 0,
+            owes_notice: false,
             writes_through: false,
         })
     }
@@ -56,10 +65,12 @@ impl Queue {
         self.answers.wake(came);
         loop {
             let mut any = self.answer(ring)?;
+            self.notify(ring)?;
             let runs = ring.is_running();
             if runs {
                 ring.disable_notification()?;
                 any |= self.take_in(ring)?;
+                self.notify(ring)?;
             }
             if !self.ios.is_empty() {
                 self.port.submit(&mut self.ios);
@@ -78,7 +89,7 @@ impl Queue {
     fn take_in(&mut self, ring: &Ring<'_>) -> io::Result<bool> {
         let mut any = false;
         while self.has_room() {
-            let Some(chain) = ring.next() else { break };
+            let Some(chain) = ring.next(|| self.spare.pop().unwrap_or_default()) else { break };
             any = true;
             self.begin(ring, chain)?;
         }
@@ -86,18 +97,17 @@ impl Queue {
     }
 
     fn begin(&mut self, ring: &Ring<'_>, chain: Chain) -> io::Result<()> {
-        match request::parse(&chain, PAYLOAD_MAX as usize) {
+        match request::parse(&chain, PAYLOAD_MAX) {
             Ok(Kind::Do { action, offset, bytes }) => match self.export.check(action, offset, bytes) {
                 Ok(()) => self.submit(ring, chain, action, offset, bytes),
-                Err(_) => self.refuse(ring, &chain, Status::IoError),
+                Err(_) => self.refuse(ring, chain, Status::IoError),
             },
             Ok(Kind::Name) => {
                 let name = request::name(&self.export.options.name);
-                let len = request::answer(&chain, [&name[..]].into_iter(), Status::Ok)?;
-                ring.push(&chain, len)
+                self.give_back(ring, chain, [&name[..]].into_iter(), Status::Ok)
             }
-            Err(Some(status)) => self.refuse(ring, &chain, status),
-            Err(None) => ring.push(&chain, 0),
+            Err(Some(status)) => self.refuse(ring, chain, status),
+            Err(None) => self.push(ring, chain, 0),
         }
     }
 
@@ -110,26 +120,51 @@ impl Queue {
         bytes: u32,
     ) -> io::Result<()> {
         let start = self.export.options.offset + offset;
-        let mut parts = Vec::new();
-        let range = start..start + u64::from(bytes);
+        let (range, first) = (start..start + u64::from(bytes), self.ios.len());
         let data = if matches!(action, Action::Read | Action::Write) { bytes } else { 0 };
-        let request = Request { chain: chain.clone(), bytes: data };
-        let operation = self.operations.begin(request, action, self.writes_through, range, &mut parts);
+        let request = Request { chain, bytes: data };
+        let operation = self.operations.begin(request, action, self.writes_through, range, &mut self.ios);
         self.bytes += u64::from(data);
-        if action == Action::Write {
-            request::fetch(&chain, &mut parts)?;
+        if action == Action::Write
+            && let Some(request) = self.operations.request(operation)
+            && let Err(error) = request::fetch(&request.chain, &mut self.ios[first..])
+        {
+            self.ios.truncate(first); // not half of it
+            return Err(error);
         }
-        self.ios.append(&mut parts);
         match self.operations.take_done(operation) {
             Some(done) => self.finish(ring, done), // it has no bytes
             None => Ok(()),
         }
     }
 
-    fn refuse(&mut self, ring: &Ring<'_>, chain: &Chain, status: Status) -> io::Result<()> {
+    fn refuse(&mut self, ring: &Ring<'_>, chain: Chain, status: Status) -> io::Result<()> {
         self.export.count(true);
-        let len = request::answer(chain, std::iter::empty(), status)?;
-        ring.push(chain, len)
+        self.give_back(ring, chain, std::iter::empty(), status)
+    }
+
+    fn give_back<'a>(
+        &mut self,
+        ring: &Ring<'_>,
+        chain: Chain,
+        data: impl Iterator<Item = &'a [u8]>,
+        status: Status,
+    ) -> io::Result<()> {
+        let len = chain.answer(data, status as u8)?;
+        self.push(ring, chain, len)
+    }
+
+    fn push(&mut self, ring: &Ring<'_>, chain: Chain, len: u32) -> io::Result<()> {
+        ring.push(&chain, len)?;
+        self.owes_notice = true;
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(chain.spare());
+        }
+        Ok(())
+    }
+
+    fn notify(&mut self, ring: &Ring<'_>) -> io::Result<()> {
+        if std::mem::take(&mut self.owes_notice) { ring.notify() } else { Ok(()) }
     }
 
     /// Tell the guest what is done; was there something?
@@ -150,9 +185,9 @@ impl Queue {
         self.export.count(error.is_some());
         let data =
             parts.iter().flatten().filter(|_| error.is_none() && action == Action::Read).map(|io| &*io.data);
-        let len = request::answer(&request.chain, data, error.map_or(Status::Ok, Status::from))?;
+        self.give_back(ring, request.chain, data, error.map_or(Status::Ok, Status::from))?;
         parts.drain(..).flatten().for_each(|io| self.operations.recycle(io));
         self.operations.recycle_list(parts);
-        ring.push(&request.chain, len)
+        Ok(())
     }
 }

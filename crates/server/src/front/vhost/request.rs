@@ -1,15 +1,12 @@
 //! A request of virtio-blk (virtio 1.2, 5.2.6): 16 bytes of header, data, and a byte for its status, in a chain of descriptors.
 
-use std::io::{self, Read, Write};
+use std::io;
 
-use virtio_queue::DescriptorChain;
-
-use super::memory::Memory;
+use super::chain::Chain;
 use crate::io::{Action, Fault, Io};
 
-/// A request's descriptors.
-pub(super) type Chain = DescriptorChain<Memory>;
-
+/// Length of a request's header, bytes.
+const HEADER_BYTES: usize = 16;
 /// Length of the answer to [`Kind::Name`], bytes.
 const NAME_BYTES: usize = 20;
 /// Length of the range of a discard or zeroing, bytes.
@@ -53,44 +50,29 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
-fn broken<E: std::fmt::Display>(error: E) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
-}
-
-/// Bytes that the driver reads and writes: all data has to be there.
-fn lengths(chain: &Chain) -> io::Result<(usize, usize)> {
-    let memory = chain.memory();
-    let reads = chain.clone().reader(memory).map_err(broken)?.available_bytes();
-    let writes = chain.clone().writer(memory).map_err(broken)?.available_bytes();
-    Ok((reads, writes))
-}
-
 /// What `chain` asks for, at most `most` bytes of data.
 ///
 /// # Errors
 /// The status to answer with, or `None`: it has not even a place for that.
-pub(super) fn parse(chain: &Chain, most: usize) -> Result<Kind, Option<Status>> {
-    let (reads, writes) = lengths(chain).map_err(|_| None)?;
-    if writes == 0 {
-        return Err(None);
-    }
+pub(super) fn parse(chain: &Chain, most: u32) -> Result<Kind, Option<Status>> {
+    let (reads, writes) = chain.lengths();
+    let data = writes.checked_sub(1).ok_or(None)?;
     let wrong = Some(Status::IoError);
-    let mut header = [0; 16];
-    let mut reader = chain.clone().reader(chain.memory()).map_err(|_| wrong)?;
+    let mut header = [0; HEADER_BYTES];
+    let mut reader = chain.reader();
     reader.read_exact(&mut header).map_err(|_| wrong)?;
-    // The guest may change a chain while it is looked at.
-    let (out, data) = (reads.checked_sub(header.len()).ok_or(wrong)?, writes - 1);
+    let out = reads - header.len() as u64;
     let offset = u64_at(&header, 8).checked_mul(512).ok_or(wrong)?;
-    let whole = |bytes: usize| {
-        let whole = bytes > 0 && bytes <= most && bytes.is_multiple_of(512);
+    let whole = |bytes: u64| {
+        let whole = bytes > 0 && bytes <= u64::from(most) && bytes.is_multiple_of(512);
         u32::try_from(bytes).ok().filter(|_| whole).ok_or(wrong)
     };
     match u32_at(&header, 0) {
         0 => Ok(Kind::Do { action: Action::Read, offset, bytes: whole(data)? }),
         1 => Ok(Kind::Do { action: Action::Write, offset, bytes: whole(out)? }),
         4 => Ok(Kind::Do { action: Action::Flush, offset: 0, bytes: 0 }),
-        8 if data >= NAME_BYTES => Ok(Kind::Name),
-        kind @ (11 | 13) if out == RANGE_BYTES => {
+        8 if data >= NAME_BYTES as u64 => Ok(Kind::Name),
+        kind @ (11 | 13) if out == RANGE_BYTES as u64 => {
             let mut range = [0; RANGE_BYTES];
             reader.read_exact(&mut range).map_err(|_| wrong)?;
             let (sectors, flags) = (u32_at(&range, 8), u32_at(&range, 12));
@@ -110,27 +92,9 @@ pub(super) fn parse(chain: &Chain, most: usize) -> Result<Kind, Option<Status>> 
 
 /// Fill a write's parts from the guest's memory.
 pub(super) fn fetch(chain: &Chain, parts: &mut [Box<Io>]) -> io::Result<()> {
-    let mut reader = chain.clone().reader(chain.memory()).map_err(broken)?;
-    reader.read_exact(&mut [0; 16])?;
+    let mut reader = chain.reader();
+    reader.read_exact(&mut [0; HEADER_BYTES])?;
     parts.iter_mut().try_for_each(|io| reader.read_exact(&mut io.data))
-}
-
-/// Write data and status to the guest's memory; how many bytes of it were written.
-pub(super) fn answer<'a>(
-    chain: &Chain,
-    data: impl Iterator<Item = &'a [u8]>,
-    status: Status,
-) -> io::Result<u32> {
-    let mut writer = chain.clone().writer(chain.memory()).map_err(broken)?;
-    // There was a place when the request came; the guest may have taken it away.
-    let place =
-        writer.available_bytes().checked_sub(1).ok_or_else(|| broken("a chain has lost its status"))?;
-    let mut last = writer.split_at(place).map_err(broken)?;
-    for part in data {
-        writer.write_all(part)?;
-    }
-    last.write_all(&[status as u8])?;
-    Ok(writer.bytes_written() as u32 + 1)
 }
 
 /// The answer to [`Kind::Name`]: at most 20 bytes, filled up with zeroes.

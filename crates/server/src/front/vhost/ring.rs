@@ -6,8 +6,8 @@ use std::ops::Deref;
 use vhost_user_backend::{VringRwLock, VringT};
 use virtio_queue::{QueueOwnedT, QueueT};
 
+use super::chain::{Chain, Spare};
 use super::memory::Guest;
-use super::request::Chain;
 
 /// A ring.
 pub(super) struct Ring<'a> {
@@ -27,10 +27,10 @@ impl Ring<'_> {
     }
 
     /// The next request. A ring that was stopped meanwhile has none.
-    pub(super) fn next(&self) -> Option<Chain> {
-        let mut state = self.vring.get_mut();
-        let mut chains = state.get_queue_mut().iter(self.guest.memory()).ok()?;
-        chains.next()
+    pub(super) fn next(&self, spare: impl FnOnce() -> Spare) -> Option<Chain> {
+        let memory = self.guest.memory();
+        let next = self.vring.get_mut().get_queue_mut().iter(memory.clone()).ok()?.next();
+        Some(Chain::new(next?, memory, spare()))
     }
 
     /// The guest need not tell of new requests.
@@ -45,12 +45,16 @@ impl Ring<'_> {
         state.get_queue_mut().enable_notification(memory.deref()).map_err(broken)
     }
 
-    /// The guest has its chain back, of which `len` bytes were written.
+    /// The guest has its chain back, of which `len` bytes were written. It is told of that by [`Ring::notify`].
     pub(super) fn push(&self, chain: &Chain, len: u32) -> io::Result<()> {
         let (memory, mut state) = (self.guest.memory(), self.vring.get_mut());
-        let queue = state.get_queue_mut();
-        queue.add_used(memory.deref(), chain.head_index(), len).map_err(broken)?;
-        if queue.needs_notification(memory.deref()).map_err(broken)? {
+        state.get_queue_mut().add_used(memory.deref(), chain.head(), len).map_err(broken)
+    }
+
+    /// Tell the guest of the chains it has back, unless it looks for them itself.
+    pub(super) fn notify(&self) -> io::Result<()> {
+        let (memory, mut state) = (self.guest.memory(), self.vring.get_mut());
+        if state.get_queue_mut().needs_notification(memory.deref()).map_err(broken)? {
             state.signal_used_queue()?;
         }
         Ok(())
