@@ -12,8 +12,8 @@ use rustix::io::{Errno, ReadWriteFlags};
 use serde::Deserialize;
 
 use super::disk::{BUFFERS_MAX, Disk};
-use super::pool::Pool;
-use super::{BackEnd, Extent, Figures, Finisher, Job, Limits, joined};
+use super::pool::{self, Pool};
+use super::{BackEnd, Extent, Figures, Finisher, Job, Limits, MayWait, joined};
 use crate::io::{Action, Fault};
 use crate::log::{Level, log};
 use crate::uring::file::{self as uring, Uring};
@@ -22,6 +22,8 @@ use crate::uring::file::{self as uring, Uring};
 pub const DEPTH: u32 = 32;
 /// Threads beside io_uring, for what it does not do.
 const THREADS_BESIDE: usize = 4;
+/// Most jobs at a time that the thread of their client does: as many as it does in a millisecond while writes are short.
+const HERE_MAX: usize = 20;
 /// Most extents of an answer.
 const EXTENTS_MAX: usize = 1024;
 
@@ -129,6 +131,15 @@ impl FileBack {
         if self.uring.is_some() { "io_uring" } else { "threads" }
     }
 
+    /// Is `job` done by the thread that starts it? A hop to another one and back takes longer than most of what the page cache is asked for.
+    fn does_here(&self, job: &Job, short: bool) -> bool {
+        match job.may_wait {
+            MayWait::Long => true,
+            MayWait::Shortly => short && pool::is_quick(job) && !self.options.direct,
+            MayWait::No => false,
+        }
+    }
+
     /// Try it without waiting: `None` if that does not go.
     fn try_now(&self, job: &mut Job) -> Option<Result<(), Fault>> {
         let kind = match job.action {
@@ -184,30 +195,34 @@ impl BackEnd for FileBack {
     }
 
     fn start(&self, jobs: &mut Vec<Job>, done: &mut Vec<Job>) {
-        let mut waits = Vec::new();
+        let (mut others, mut here) = (Vec::new(), Vec::new());
+        let short = self.pool.finds_writes_short();
         for mut job in jobs.drain(..) {
-            match self.try_now(&mut job) {
-                Some(result) => {
-                    job.result = result;
-                    done.push(job);
-                }
-                None => waits.push(job),
+            if let Some(result) = self.try_now(&mut job) {
+                job.result = result;
+                done.push(job);
+            } else if self.does_here(&job, short) && here.len() < HERE_MAX {
+                here.push(job);
+            } else {
+                others.push(job);
             }
         }
         match &self.uring {
             Some(uring) => {
-                let (for_ring, for_pool): (Vec<Job>, Vec<Job>) = waits.into_iter().partition(uring::does);
+                let (for_ring, for_pool): (Vec<Job>, Vec<Job>) = others.into_iter().partition(uring::does);
                 uring.push(for_ring.into_iter());
                 self.pool.push(for_pool.into_iter());
             }
-            None => self.pool.push(waits.into_iter()),
+            None => self.pool.push(others.into_iter()),
         }
-    }
-
-    /// A hop to another thread and back takes longer than most of what the page cache is asked for.
-    fn start_alone(&self, jobs: &mut Vec<Job>, done: &mut Vec<Job>) {
-        jobs.iter_mut().for_each(|job| job.result = self.disk.serve(job));
-        done.append(jobs);
+        if !here.is_empty() {
+            // Other clients do not wait for them.
+            if done.iter().any(|job| job.may_wait == MayWait::No) {
+                self.pool.finish(done);
+            }
+            self.pool.do_timed(&mut here, |job| job.result = self.disk.serve(job));
+            done.append(&mut here);
+        }
     }
 
     fn extents(&self, offset: u64, bytes: u64) -> Result<Vec<Extent>, Fault> {

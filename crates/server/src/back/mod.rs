@@ -22,6 +22,17 @@ use crate::histogram;
 use crate::io::{Action, Fault, Io};
 pub use extents::{Extent, joined};
 
+/// May the thread that starts a job wait until it is done? Who waits then is its own client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MayWait {
+    /// No, it is another client's job.
+    No,
+    /// If that takes no longer than a hop to another thread and back.
+    Shortly,
+    /// Yes, as nothing else is in the device.
+    Long,
+}
+
 /// A request on its way through a back end.
 #[derive(Debug)]
 pub struct Job {
@@ -35,10 +46,24 @@ pub struct Job {
     pub offset: u64,
     /// Bytes.
     pub bytes: u64,
+    /// May the thread that starts it wait for it?
+    pub may_wait: MayWait,
     /// The bios with their names in the device, in the order of their offsets, without gaps; none for a flush.
     pub ios: Vec<(u32, Box<Io>)>,
     /// How it went.
     pub result: Result<(), Fault>,
+}
+
+impl Job {
+    pub(crate) fn new(
+        request: RequestId,
+        action: Action,
+        offset: u64,
+        bytes: u64,
+        ios: Vec<(u32, Box<Io>)>,
+    ) -> Job {
+        Job { request, action, fua: false, offset, bytes, may_wait: MayWait::No, ios, result: Ok(()) }
+    }
 }
 
 /// Where a back end's own threads leave what they are done with.
@@ -81,13 +106,9 @@ pub trait BackEnd: Send + Sync {
     /// Where its own threads leave what they are done with. Called once, before anything else.
     fn attach(&self, _finisher: Finisher) {}
 
-    /// Start `jobs`; those that are done already go to `done`. It must not block, as any thread may call it.
+    /// Start `jobs`; those that are done already go to `done`. It must not block, as any thread may call it, but for jobs that it
+    /// may wait for.
     fn start(&self, jobs: &mut Vec<Job>, done: &mut Vec<Job>);
-
-    /// The same for a job that is the only one in the device, and the caller's own: no other client waits if this blocks.
-    fn start_alone(&self, jobs: &mut Vec<Job>, done: &mut Vec<Job>) {
-        self.start(jobs, done);
-    }
 
     /// For back ends that depend on a clock: it is `now` (nanoseconds, as [`crate::clock::now`]); what is done by now goes to `done`.
     fn advance(&self, _now: u64, _done: &mut Vec<Job>) {}

@@ -1,4 +1,5 @@
-//! Threads that do what may block: each takes the oldest jobs.
+//! Threads that do what may block: each takes the oldest jobs. While writes are short, a client's own thread does some of its writes itself
+//! (`file.rs`), and its time counts here too.
 //!
 //! A write that goes to the page cache seldom blocks, and waking a thread for it takes longer than the write. As long as writes
 //! have been *short*, no more threads are awake for them than there are processors, and each takes several at a time. Whatever
@@ -40,13 +41,17 @@ struct Line {
 }
 
 /// May it turn out short?
-fn is_quick(job: &Job) -> bool {
+pub(super) fn is_quick(job: &Job) -> bool {
     job.action == Action::Write && !job.fua
 }
 
 impl Line {
+    fn finds_writes_short(&self) -> bool {
+        self.write_ns < SHORT_NS
+    }
+
     fn is_short(&self, job: &Job) -> bool {
-        is_quick(job) && self.write_ns < SHORT_NS
+        is_quick(job) && self.finds_writes_short()
     }
 
     /// How many threads to call for `blocking` jobs and `short` ones.
@@ -82,6 +87,12 @@ impl Shared {
 
     fn wake(&self, threads: usize) {
         (0..threads).for_each(|_| self.came.notify_one());
+    }
+
+    fn finish(&self, jobs: &mut Vec<Job>) {
+        if let Some(finisher) = self.finisher.get() {
+            finisher.finish(jobs);
+        }
     }
 
     /// The oldest jobs, as soon as there are any, and whether they pass for short; `None`: no more will come.
@@ -143,6 +154,23 @@ impl Pool {
         let _ = self.0.finisher.set(finisher);
     }
 
+    /// `jobs` are done.
+    pub(super) fn finish(&self, jobs: &mut Vec<Job>) {
+        self.0.finish(jobs);
+    }
+
+    /// Did writes take less than a hop to another thread of late?
+    pub(super) fn finds_writes_short(&self) -> bool {
+        self.0.line().finds_writes_short()
+    }
+
+    /// Do `jobs` in this thread.
+    pub(super) fn do_timed(&self, jobs: &mut [Job], work: impl Fn(&mut Job)) {
+        if let Some(each_ns) = timed(jobs, &work) {
+            self.0.line().learn(each_ns);
+        }
+    }
+
     pub(crate) fn push(&self, jobs: impl Iterator<Item = Job>) {
         let mut line = self.0.line();
         let (mut blocking, mut short) = (0, 0);
@@ -167,24 +195,27 @@ impl Drop for Pool {
     }
 }
 
+/// Do `jobs`; what each took if all of them may turn out short, nanoseconds.
+fn timed(jobs: &mut [Job], work: &dyn Fn(&mut Job)) -> Option<u64> {
+    let start = Instant::now();
+    jobs.iter_mut().for_each(work);
+    let ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let all = jobs.iter().all(is_quick);
+    ns.checked_div(jobs.len() as u64).filter(|_| all)
+}
+
 fn worker(shared: &Shared, work: &dyn Fn(&mut Job)) {
     let mut jobs = Vec::new();
     while let Some(short) = shared.next(&mut jobs) {
-        let writes = jobs.iter().filter(|job| is_quick(job)).count() as u64;
-        let start = Instant::now();
-        jobs.iter_mut().for_each(work);
-        let ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let each_ns = timed(&mut jobs, work);
         {
             let mut line = shared.line();
             line.at_short -= usize::from(short);
-            // Taken together they are all writes.
-            if let Some(each_ns) = ns.checked_div(writes) {
+            if let Some(each_ns) = each_ns {
                 line.learn(each_ns);
             }
         }
-        if let Some(finisher) = shared.finisher.get() {
-            finisher.finish(&mut jobs);
-        }
+        shared.finish(&mut jobs);
         jobs.clear();
     }
 }

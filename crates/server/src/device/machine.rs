@@ -16,7 +16,7 @@ use super::Inbox;
 use super::port::{Mailbox, PortOptions};
 use super::trace::Trace;
 use super::waiters::Waiters;
-use crate::back::{Job, Limits};
+use crate::back::{Job, Limits, MayWait};
 use crate::histogram::Histogram;
 use crate::io::{Action as IoAction, Fault, Io, Ios};
 
@@ -203,17 +203,16 @@ impl Machine {
         }
     }
 
-    /// Is `jobs` all that is in the device, one job, and of no client but `caller`?
-    pub(super) fn is_alone(&self, jobs: &[Job], caller: Option<u32>) -> bool {
+    /// The thread of `caller` may wait for those of `jobs` that are of no other client.
+    pub(super) fn let_wait(&self, jobs: &mut [Job], caller: Option<u32>) {
+        if caller.is_none() {
+            return;
+        }
         let port = |cookie: u32| self.entries[cookie as usize].as_ref().map(|entry| entry.port);
-        match jobs {
-            [job] => {
-                self.in_device == 1
-                    && caller.is_some()
-                    && !job.ios.is_empty()
-                    && job.ios.iter().all(|(cookie, _)| port(*cookie) == caller)
+        for job in jobs {
+            if !job.ios.is_empty() && job.ios.iter().all(|(cookie, _)| port(*cookie) == caller) {
+                job.may_wait = if self.in_device == 1 { MayWait::Long } else { MayWait::Shortly };
             }
-            _ => false,
         }
     }
 
@@ -377,8 +376,7 @@ impl Machine {
         }
         let fua = request.flags.contains(Flags::FUA);
         if request.op == Op::Flush {
-            let (action, ios) = (IoAction::Flush, Vec::new());
-            return Job { request: rq, action, fua: false, offset: 0, bytes: 0, ios, result: Ok(()) };
+            return Job::new(rq, IoAction::Flush, 0, 0, Vec::new());
         }
         let entries = &mut self.entries;
         let take = |cookie: u64| Some((cookie as u32, entries[cookie as usize].as_mut()?.io.take()?));
@@ -387,7 +385,7 @@ impl Machine {
         debug_assert!(!ios.is_empty(), "a request has bios");
         let (action, offset) = ios.first().map_or((IoAction::Flush, 0), |(_, io)| (io.action, io.offset));
         let bytes = ios.iter().map(|(_, io)| u64::from(io.bytes)).sum();
-        Job { request: rq, action, fua, offset, bytes, ios, result: Ok(()) }
+        Job { fua, ..Job::new(rq, action, offset, bytes, ios) }
     }
 }
 

@@ -161,18 +161,14 @@ impl Device {
             let now = clock::now();
             let timer = machine.round(left, now, &mut jobs);
             let mut answers = machine.take_answers(now);
-            let alone = machine.is_alone(&jobs, caller);
+            machine.let_wait(&mut jobs, caller);
             drop(machine);
             answers.iter_mut().for_each(|(mailbox, ios)| mailbox.deliver(ios));
             if let Some(at) = timer {
                 self.timer.set(at);
             }
             if !jobs.is_empty() {
-                if alone {
-                    self.back.start_alone(&mut jobs, &mut done);
-                } else {
-                    self.back.start(&mut jobs, &mut done);
-                }
+                self.back.start(&mut jobs, &mut done);
                 if let Some(at) = self.back.next_event() {
                     self.timer.set(at);
                 }
