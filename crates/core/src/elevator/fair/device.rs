@@ -10,7 +10,7 @@
 //! * **Pace** of writes: see [`super::pace`]. **Saving**: see [`super::returns`].
 
 use super::costs::Costs;
-use super::depth::Depth;
+use super::depth::{Depth, SERIAL};
 use super::flow::FlowId;
 use super::pace::Pace;
 use super::returns::{Returns, Step, TURN_SAVINGS};
@@ -22,8 +22,6 @@ use crate::request::Request;
 pub(super) const SIZES: usize = 12;
 /// Two flows share the device for this long after both were seen, and a flow counts as reading for this long after a read.
 const SHARED_NS: u64 = SECOND / 2;
-/// A device that gains from so many at a time, or fewer, serves one after the other.
-const SERIAL: u32 = 3;
 /// So many of 1024 requests are done after one that went later, above which the device serves many at a time, and below which it
 /// may serve one after the other.
 const OVERTAKEN: [u32; 2] = [128, 32];
@@ -205,6 +203,7 @@ impl Model {
         if !was_overtaken {
             self.latest_done = sent.number;
         }
+        let is_serial = self.is_serial();
         let lane = &mut self.lanes[usize::from(writes)];
         if others || was_overtaken {
             lane.overtaken = (15 * lane.overtaken + if was_overtaken { 1024 } else { 0 }) / 16;
@@ -213,7 +212,11 @@ impl Model {
             lane.held = lane.count;
         }
         if !has_turns {
-            let busy_ns = now.saturating_sub(request.issued_ns.max(lane.last_done_ns));
+            // Where one is served after the other, more reads at a time only take from the writes what they gain.
+            let busy_ns = match is_serial {
+                true => cost_ns,
+                false => now.saturating_sub(request.issued_ns.max(lane.last_done_ns)),
+            };
             lane.depth.done(lane.held, WORK_SECTORS + u64::from(request.sectors), busy_ns, now);
         }
         lane.last_done_ns = now;
@@ -232,7 +235,7 @@ impl Model {
     #[inline]
     fn judge(&mut self, rotational: bool) {
         let overtaken = if rotational { 0 } else { self.lanes[0].overtaken.max(self.lanes[1].overtaken) };
-        let deepest = self.depth(false).max(self.depth(true));
+        let deepest = self.lanes[0].depth.known().max(self.lanes[1].depth.known());
         let [many, few] = OVERTAKEN;
         match self.is_parallel {
             false if overtaken > many || deepest > SERIAL => self.is_parallel = true,
