@@ -45,7 +45,7 @@ impl Ring<'_> {
         state.get_queue_mut().enable_notification(memory.deref()).map_err(broken)
     }
 
-    /// The guest has its chain back, of which `len` bytes were written. It is told of that by [`Ring::notify`].
+    /// The guest has its chain back, of which `len` bytes were written. [`Ring::notify`] tells it.
     pub(super) fn push(&self, chain: &Chain, len: u32) -> io::Result<()> {
         let (memory, mut state) = (self.guest.memory(), self.vring.get_mut());
         state.get_queue_mut().add_used(memory.deref(), chain.head(), len).map_err(broken)
