@@ -10,7 +10,7 @@
 //! taken for one that serves many at a time: the depth at which the pause fell looks slow beside a larger one. So
 //! * a gap between two completions counts for no more than some usual ones, unless such gaps are many: then they are how the device
 //!   works (nine reads of ten from its cache, say);
-//! * the depths at which the two kinds of devices are told apart are measured longer than others, once a trial was in vain;
+//! * the depths that tell the two kinds of devices apart are measured longer than others, once a trial was in vain;
 //! * a depth that would make the device one of the second kind counts only after the smaller one was measured once more.
 
 use crate::MS;
