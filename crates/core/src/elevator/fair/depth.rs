@@ -10,7 +10,7 @@
 //! taken for one that serves many at a time: the depth at which the pause fell looks slow beside a larger one. So
 //! * a gap between two completions counts for no more than some usual ones, unless such gaps are many: then they are how the device
 //!   works (nine reads of ten from its cache, say);
-//! * the depths at which the two kinds of devices are told apart are measured longer than others;
+//! * the depths that tell the two kinds of devices apart are measured longer than others, once a trial was in vain;
 //! * a depth that would make the device one of the second kind counts only after the smaller one was measured once more.
 
 use crate::MS;
@@ -53,8 +53,10 @@ struct Judged {
 }
 
 const IN_THE_BEGINNING: Judged = Judged { a_place: 16, least: 64, least_slow: 8 };
+/// The same up to the first depth above `SERIAL`, while no trial was in vain: what serves many at a time is to be used soon.
+const FIRST_LOW: Judged = Judged { a_place: 16, least: 64, least_slow: 64 };
 const LATER: Judged = Judged { a_place: 4, least: 16, least_slow: 8 };
-/// Up to the first depth above `SERIAL`: so many that noise and pauses seldom decide (64 gaps, one in 20 of them a pause, are known to
+/// And then, and to confirm that depth: so many that noise and pauses seldom decide (64 gaps, one in 20 of them a pause, are known to
 /// within a ninth), and that a device where one in 20 reads misses a cache has `PAUSES_MANY`.
 const LOW: Judged = Judged { a_place: 16, least: 1024, least_slow: 64 };
 /// Without what pauses took, and with it.
@@ -182,7 +184,10 @@ impl Depth {
         window.pauses += u32::from(usual_ns < busy_ns);
         window.held += u64::from(in_device);
         let is_low = self.now <= SERIAL + 1;
+        let is_again = self.trial.is_some_and(|trial| trial.again);
+        let was_in_vain = self.ceiling.1 > 0;
         let judged = match is_low {
+            true if !was_in_vain && !is_again => FIRST_LOW,
             true => LOW,
             false if self.doubles => IN_THE_BEGINNING,
             false => LATER,
@@ -215,7 +220,7 @@ impl Depth {
     #[cold]
     fn one_of_the_first(&mut self, gap_ns: u64) {
         if gap_ns > 0 && self.first >= FIRST / 2 {
-            self.usual_gap = self.usual_gap.min(u64::from(PAUSE) * gap_ns << USUAL_SHIFT);
+            self.usual_gap = self.usual_gap.min((u64::from(PAUSE) * gap_ns) << USUAL_SHIFT);
         }
     }
 
