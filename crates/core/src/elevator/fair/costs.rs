@@ -9,13 +9,16 @@
 //! is hardly touched, and what cannot be told apart keeps its proportion.
 
 use super::device::{SIZES, WORK_SECTORS};
+use crate::MS;
 
-/// Requests in a row.
-const ROW: u32 = 32;
+/// Requests in a row: no fewer, and so many that they took this long, but no more than the second. (A drive that stalls now and then serves
+/// afterwards what came meanwhile. In a shorter row, which has the stall and these, they would seem to have caused it.)
+const ROW: [u32; 2] = [32, 1 << 15];
+const ROW_NS: u64 = 20 * MS;
 /// What is corrected at once: one part in so many of the difference, and no cost by more than to its half or double.
 const STEP: i64 = 4;
-/// The longest time that counts, nanoseconds (18 s; 32 of them fit into 2^40).
-const COST_MAX_NS: u64 = 1 << 34;
+/// The longest time that counts, nanoseconds (17 s; a row of them, and what it was thought to take in parts of 2^-10, fit into 2^59).
+pub(super) const COST_MAX_NS: u64 = 1 << 34;
 /// Squares are of parts in 2^-10 of a row.
 const PART_SHIFT: u32 = 10;
 
@@ -44,38 +47,22 @@ impl Costs {
         let (lane, size) = (usize::from(writes), size % SIZES);
         let took_ns = took_ns.clamp(1, COST_MAX_NS);
         if self.cost_ns[lane][size] == 0 {
-            self.cost_ns[lane][size] = self.like_others(lane, size).unwrap_or(took_ns);
+            self.cost_ns[lane][size] = like_others(&self.cost_ns, lane, size).unwrap_or(took_ns);
         }
         let cost_ns = self.cost_ns[lane][size];
         self.row[lane][size] += 1;
         self.requests += 1;
         self.took_ns += took_ns;
-        if self.requests >= ROW {
+        let [least, most] = ROW;
+        if self.requests >= least && self.took_ns >= ROW_NS || self.requests >= most {
             self.correct();
         }
         cost_ns
     }
 
-    /// What a kind is taken to cost of which nothing is known: what the nearest one does, by its work. (Its first request's time says
-    /// little: a rate limit lets a small one wait for what a large one before it has used up.)
-    fn like_others(&self, lane: usize, size: usize) -> Option<u64> {
-        let nearest = |costs: &[u64; SIZES]| {
-            let known = costs.iter().copied().enumerate().filter(|(_, cost_ns)| *cost_ns > 0);
-            known.min_by_key(|(other, _)| other.abs_diff(size))
-        };
-        let [reads, writes] = &self.cost_ns;
-        let (same, opposite) = if lane == 0 { (reads, writes) } else { (writes, reads) };
-        let (other, cost_ns) = nearest(same).or_else(|| nearest(opposite))?;
-        let work = |size: usize| WORK_SECTORS.saturating_add(1 << size);
-        Some((cost_ns * work(size) / work(other)).clamp(1, COST_MAX_NS))
-    }
-
     /// What is known: what the requests are, their sectors, nanoseconds.
-    pub(super) fn known(&self) -> impl Iterator<Item = (&'static str, u32, u64)> + '_ {
-        let lanes = ["a read costs", "a write costs"].into_iter().zip(&self.cost_ns);
-        lanes
-            .flat_map(|(what, costs)| costs.iter().enumerate().map(move |(size, ns)| (what, 1 << size, *ns)))
-            .filter(|(_, _, ns)| *ns > 0)
+    pub(super) fn known(&self) -> impl Iterator<Item = (&'static str, u32, u64)> {
+        known_costs(self.cost_ns)
     }
 
     fn correct(&mut self) {
@@ -99,4 +86,26 @@ impl Costs {
             *cost_ns = (moved.max(1) as u64).min(COST_MAX_NS);
         }
     }
+}
+
+/// What a kind is taken to cost of which nothing is known, where the others cost so much: what the nearest one does, by its work. (Its first
+/// request's time says little: a rate limit lets a small one wait for what a large one before it has used up.)
+fn like_others(cost_ns: &[[u64; SIZES]; 2], lane: usize, size: usize) -> Option<u64> {
+    let nearest = |costs: &[u64; SIZES]| {
+        let known = costs.iter().copied().enumerate().filter(|(_, cost_ns)| *cost_ns > 0);
+        known.min_by_key(|(other, _)| other.abs_diff(size))
+    };
+    let [reads, writes] = cost_ns;
+    let (same, opposite) = if lane == 0 { (reads, writes) } else { (writes, reads) };
+    let (other, cost_ns) = nearest(same).or_else(|| nearest(opposite))?;
+    let work = |size: usize| WORK_SECTORS.saturating_add(1 << size);
+    Some((cost_ns * work(size) / work(other)).clamp(1, COST_MAX_NS))
+}
+
+/// Of what requests cost, by direction and size, what is known: what they are, their sectors, nanoseconds.
+pub(super) fn known_costs(cost_ns: [[u64; SIZES]; 2]) -> impl Iterator<Item = (&'static str, u32, u64)> {
+    let lanes = ["a read costs", "a write costs"].into_iter().zip(cost_ns);
+    lanes
+        .flat_map(|(what, costs)| costs.into_iter().enumerate().map(move |(size, ns)| (what, 1 << size, ns)))
+        .filter(|(_, _, ns)| *ns > 0)
 }

@@ -6,12 +6,14 @@
 //!   the other all that is in it counts; it may have turns, waits, and places that are kept. Of the others reads and writes have a
 //!   depth each.
 //! * **Depth**: see [`super::depth`]. It binds only while two flows want the device.
-//! * **Cost**: of what serves one after the other the time since the last one was done; else see [`super::costs`].
+//! * **Cost**: where turns pay the time since the last one was done; of another device that serves one after the other see [`super::gaps`], of one
+//!   that serves many at a time [`super::costs`].
 //! * **Pace** of writes: see [`super::pace`]. **Saving**: see [`super::returns`].
 
 use super::costs::Costs;
 use super::depth::{Depth, SERIAL};
 use super::flow::FlowId;
+use super::gaps::Gaps;
 use super::pace::Pace;
 use super::returns::{Returns, Step, TURN_SAVINGS};
 use crate::SECOND;
@@ -50,7 +52,8 @@ pub(super) struct Model {
     /// Reads, writes.
     lanes: [Lane; 2],
     pace: Pace,
-    pub(super) costs: Costs,
+    costs: Costs,
+    gaps: Gaps,
     returns: Returns,
     /// What a stream saves each time it is not interrupted, nanoseconds; `None`: nothing is done yet.
     saving_ns: Option<u64>,
@@ -83,6 +86,7 @@ impl Model {
         lanes: [Lane::NEW; 2],
         pace: Pace::NEW,
         costs: Costs::NEW,
+        gaps: Gaps::NEW,
         returns: Returns::NEW,
         saving_ns: None,
         is_parallel: false,
@@ -157,6 +161,15 @@ impl Model {
         (TURN_SAVINGS * self.saving_ns(device)).min(most_ns)
     }
 
+    /// What requests are known to cost: what they are, their sectors, nanoseconds. For reports.
+    pub(super) fn costs(&self, tell: &mut dyn FnMut(&'static str, u32, u64)) {
+        let tell = |(what, sectors, ns)| tell(what, sectors, ns);
+        match self.is_serial() && self.gaps.count {
+            true => self.gaps.known().for_each(tell),
+            false => self.costs.known().for_each(tell),
+        }
+    }
+
     // ---- what it learns ----
 
     /// `flow` has something to do with the device.
@@ -191,6 +204,7 @@ impl Model {
     pub(super) fn done(&mut self, request: &Request, sent: Sent, device: &DeviceState, now: u64) -> u64 {
         let writes = request.is_write();
         let cost_ns = now.saturating_sub(request.issued_ns.max(self.last_done_ns));
+        let idle_ns = request.issued_ns.saturating_sub(self.last_done_ns);
         self.last_done_ns = now;
         self.longest_ns = cost_ns.max(self.longest_ns - self.longest_ns / 64);
         let size = request.sectors.max(1).ilog2().min(SIZES as u32 - 1) as usize;
@@ -228,7 +242,11 @@ impl Model {
         self.judge(device.rotational);
         self.saving_ns = Some(if self.is_serial() { self.returns.saving_ns(device.rotational) } else { 0 });
         let known_ns = self.costs.done(writes, size, cost_ns);
-        if has_turns { cost_ns } else { known_ns }
+        match () {
+            () if has_turns => cost_ns,
+            () if is_serial => self.gaps.done(writes, size, cost_ns, idle_ns, known_ns),
+            () => known_ns,
+        }
     }
 
     /// One after the other, or many at a time?

@@ -63,20 +63,21 @@ impl Fair {
         }
     }
 
-    /// `flow`, which is next in `group`; while writes are paced, the next of the flows that read. Where groups take turns nothing is paced:
-    /// the turn is one group's.
+    /// `flow`, which is next in `group`; while writes are paced, the next of the flows that read. Those take nothing from the writers then, and do
+    /// not pay for it for long. Where groups take turns nothing is paced: the turn is one group's.
     #[inline]
-    fn unless_paced(&self, env: &Env<'_>, group: GroupId, flow: FlowId) -> Result<FlowId, Decision> {
+    fn unless_paced(&mut self, env: &Env<'_>, group: GroupId, flow: FlowId) -> Result<FlowId, Decision> {
         if !self.is_paced(env, flow) {
             return Ok(flow);
         }
         let Some(until) = self.model.paced_until(env.now) else { return Ok(flow) };
-        let round = &self.groups[group.index()].round;
-        let mut others = round.in_order(&self.rounds).take(LOOKED_AT);
-        match others.find(|flow| self.flows[flow.index()].has_requests() && !self.is_paced(env, *flow)) {
-            Some(flow) => Ok(flow),
-            None => Err(Decision::WaitFor { group, until }),
-        }
+        let others = self.groups[group.index()].round.in_order(&self.rounds).take(LOOKED_AT);
+        let reads = |flow: &FlowId| self.flows[flow.index()].has_requests() && !self.is_paced(env, *flow);
+        let Some(flow) = { others }.find(reads) else { return Err(Decision::WaitFor { group, until }) };
+        let lag_ns = self.lag_ns(env);
+        let round = &mut self.groups[group.index()].round;
+        round.bound_debt(&mut self.rounds, &mut self.places, flow, lag_ns);
+        Ok(flow)
     }
 
     /// Does `flow` send a write that no task waits for to become durable?

@@ -20,6 +20,7 @@ mod depth;
 mod device;
 mod dues;
 mod flow;
+mod gaps;
 mod groups;
 mod pace;
 mod pressing;

@@ -39,10 +39,8 @@ impl Fair {
         }
         say("a stream that goes on saves", 0, found.saving_ns, Unit::Microseconds);
         say("a stream's turn lasts", 0, found.turn_ns, Unit::Microseconds);
-        // Of a device that serves one after the other each costs what it took.
-        for (what, sectors, cost_ns) in self.model.costs.known() {
-            say(what, sectors, cost_ns, Unit::Microseconds);
-        }
+        // Where turns pay each costs what it took.
+        self.model.costs(&mut |what, sectors, cost_ns| say(what, sectors, cost_ns, Unit::Microseconds));
     }
 }
 

@@ -241,9 +241,28 @@ impl Round {
         more_ns: u64,
         less_ns: u64,
     ) {
+        let moved = places[flow.index()].moved(more_ns, less_ns);
+        self.move_to(links, places, flow, moved);
+    }
+
+    /// `flow` goes because those who are due cannot: it is charged for no more than to be ahead of the average by `lag_ns`.
+    pub(super) fn bound_debt(
+        &mut self,
+        links: &mut RoundLinks,
+        places: &mut Table<Place>,
+        flow: FlowId,
+        lag_ns: u64,
+    ) {
+        let place = &places[flow.index()];
+        let latest = self.bands[place.class as usize].now().saturating_add(place.advance(lag_ns));
+        if place.busy && place.start > latest {
+            self.move_to(links, places, flow, latest);
+        }
+    }
+
+    fn move_to(&mut self, links: &mut RoundLinks, places: &mut Table<Place>, flow: FlowId, moved: Virtual) {
         let place = &mut places[flow.index()];
         let old = place.start;
-        let moved = place.moved(more_ns, less_ns);
         if moved == old {
             return;
         }

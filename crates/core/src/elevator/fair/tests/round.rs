@@ -43,6 +43,10 @@ impl Rig {
         self.round.charge(&mut self.links, &mut self.places, flow(index), cost_ns, 0);
     }
 
+    fn bound_debt(&mut self, index: usize, lag_ns: u64) {
+        self.round.bound_debt(&mut self.links, &mut self.places, flow(index), lag_ns);
+    }
+
     fn first(&mut self) -> usize {
         self.round.first(&mut self.links, &mut self.places).expect("somebody is there").index()
     }
@@ -125,4 +129,21 @@ fn a_charge_is_put_right() {
     rig.round.charge(&mut rig.links, &mut rig.places, flow(0), 1000, 1_000_000);
     assert_eq!(rig.places[0].start, 1000);
     assert_eq!(rig.places[0].served_since(0), 1000);
+}
+
+/// While a writer has to wait for the drive, a reader goes on, ten seconds long. It owes next to nothing of that afterwards, and who comes
+/// then does not stand behind what the writer did not get.
+#[test]
+fn what_nobody_else_could_have_is_no_debt() {
+    let mut rig = Rig::of(&[IoPrio::DEFAULT; 3]);
+    rig.leave(2);
+    for _ in 0..1000 {
+        rig.bound_debt(1, 20_000_000);
+        rig.charge(1, 10_000_000);
+    }
+    rig.join(2, IoPrio::DEFAULT);
+    let got = rig.serve(3_000_000_000, |_| 10_000_000);
+    for each in got {
+        assert!((940_000_000..=1_060_000_000).contains(&each), "{each}");
+    }
 }
