@@ -1,4 +1,4 @@
-//! Room in front of the queue. (That in the device for the other direction: `fair_room` of the command's tests.)
+//! Room in front of the queue. (That in the device for the other direction: `fair_loads` of the command's tests.)
 
 use super::machine::build;
 use crate::context::IoPrio;
