@@ -1,7 +1,7 @@
 //! How many requests of one direction the device gains from at a time, found by trying.
 //!
 //! While the device holds as many as it may, the work it does per time is measured; work is bytes, and 64 KiB for each request besides. Then it is given more, or now and then fewer. The larger of two depths is kept if the work grows by at least
-//! two fifths of the part by which the depth grew: a device that serves one after the other does the same work at any depth, one of
+//! half the part by which the depth grew: a device that serves one after the other does the same work at any depth, one of
 //! sixteen dies twice as much at two as at one, and next to nothing more once a link or all its dies are busy. In the beginning
 //! the depth doubles while that pays, afterwards it grows in quarters. One that did not pay is tried again
 //! after half a second, and later every ten.
@@ -19,10 +19,9 @@ use crate::SECOND;
 const DEPTH_MAX: u32 = 1024;
 /// A device that gains from so many at a time, or fewer, serves one after the other.
 pub(super) const SERIAL: u32 = 3;
-/// A larger depth has to give this part of what it would if each place were worth as much as the others, per cent. At twice the depth
-/// that is where throughput over latency is greatest ("power", Kleinrock 1979): it trades the latency of flows that send little for the
-/// bandwidth of those that send much.
-const PAYS: u64 = 41;
+/// A larger depth has to give this part of what it would if each place were worth as much as the others, per cent: it trades the latency
+/// of flows that send little for the bandwidth of those that send much.
+const PAYS: u64 = 50;
 /// The same beside the smaller depth measured once more. Less, so that who truly gains does not fail by noise: what a pause pretended
 /// gives nothing.
 const PAYS_AGAIN: u64 = 25;
@@ -53,9 +52,10 @@ struct Judged {
     least_slow: u32,
 }
 
-const OTHERS: Judged = Judged { a_place: 16, least: 64, least_slow: 8 };
+const IN_THE_BEGINNING: Judged = Judged { a_place: 16, least: 64, least_slow: 8 };
 /// The same up to the first depth above `SERIAL`, while no trial was in vain: what serves many at a time is to be used soon.
 const FIRST_LOW: Judged = Judged { a_place: 16, least: 64, least_slow: 64 };
+const LATER: Judged = Judged { a_place: 4, least: 16, least_slow: 8 };
 /// And then, and to confirm that depth: so many that noise and pauses seldom decide (64 gaps, one in 20 of them a pause, are known to
 /// within a ninth), and that a device where one in 20 reads misses a cache has `PAUSES_MANY`.
 const LOW: Judged = Judged { a_place: 16, least: 1024, least_slow: 64 };
@@ -189,7 +189,8 @@ impl Depth {
         let judged = match is_low {
             true if !was_in_vain && !is_again => FIRST_LOW,
             true => LOW,
-            false => OTHERS,
+            false if self.doubles => IN_THE_BEGINNING,
+            false => LATER,
         };
         let is_slow = window.usual_ns >= JUDGED_NS[0] || window.busy_ns >= JUDGED_NS[1];
         let requests = window.requests;
