@@ -136,9 +136,7 @@ impl<I: Id> List<I> {
     #[inline]
     pub fn pop_front(&mut self, links: &mut ListLinks<I>) -> Option<I> {
         let id = self.front()?;
-        let link = &mut links.links[id.index()];
-        self.head = link.next;
-        link.next = NIL;
+        self.head = links.links[id.index()].next;
         match links.links.get_mut(self.head as usize) {
             Some(next) => next.prev = NIL,
             None => self.tail = NIL,

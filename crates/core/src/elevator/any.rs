@@ -25,6 +25,9 @@ use crate::request::{Bio, RequestId};
 pub enum AnyElevator {
     /// First come, first served.
     Noop(PerGroup<Noop>),
+    /// No scheduler. Beside noop: the question whether an elevator is one of the two is one comparison then.
+    #[cfg(feature = "lab")]
+    Direct(PerGroup<Noop>),
     /// Batches in sector order with deadlines.
     Deadline(PerGroup<Deadline>),
     /// Every task its share, no task behind a neighbour's queue.
@@ -33,9 +36,6 @@ pub enum AnyElevator {
     Anticipatory(Box<PerGroup<Anticipatory>>),
     /// A slice of time for every process.
     Cfq(Box<Cfq>),
-    /// No scheduler.
-    #[cfg(feature = "lab")]
-    Direct(PerGroup<Noop>),
     /// Batches in sector order by priority class.
     #[cfg(feature = "lab")]
     MqDeadline(PerGroup<MqDeadline>),

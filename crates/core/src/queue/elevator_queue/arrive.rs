@@ -16,12 +16,12 @@ impl ElevatorQueue {
         request.state = RequestState::Sorted;
         request.generation = generation;
         request.queue.standing = Standing::Sortable;
-        let (payer, sync) = (request.payer, request.is_sync());
         self.queued += 1;
         let mut group = GroupId::ROOT;
         if self.grouped {
-            group = payer;
-            self.group_arrival(payer, sync, now);
+            group = request.payer;
+            let sync = request.is_sync();
+            self.group_arrival(group, sync, now);
         }
         if let Some((line, links)) = self.elevator.line(group) {
             return line.push_back(links, rq);

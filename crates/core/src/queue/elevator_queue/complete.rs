@@ -2,7 +2,7 @@
 
 use super::ElevatorQueue;
 use crate::collections::{Id, List, ListLinks};
-use crate::request::{Op, Request, RequestId, RequestState, Standing, Status};
+use crate::request::{Request, RequestId, RequestState, Standing, Status};
 
 impl ElevatorQueue {
     /// The device is done with `rq`. The slot stays taken (state `Held`) until [`ElevatorQueue::release`].
@@ -48,9 +48,7 @@ impl ElevatorQueue {
         debug_assert!(request.state == RequestState::Issued, "completed but not issued");
         request.state = RequestState::Held;
         request.status = status;
-        let sync = request.is_sync();
-        self.device.flushes -= u32::from(request.op == Op::Flush);
-        self.device.in_flight[usize::from(sync)] -= 1;
+        self.device.leaves(request);
     }
 
     #[inline(always)]
@@ -84,9 +82,8 @@ impl ElevatorQueue {
         let request = &mut self.requests[rq];
         debug_assert!(request.state == RequestState::Issued, "requeued but not issued");
         request.queue.standing = Standing::Requeued;
-        let (sync, generation) = (request.is_sync(), request.generation);
-        self.device.flushes -= u32::from(request.op == Op::Flush);
-        self.device.in_flight[usize::from(sync)] -= 1;
+        let generation = request.generation;
+        self.device.leaves(request);
         self.queued += 1;
         if self.grouped {
             self.group_return(rq, now);

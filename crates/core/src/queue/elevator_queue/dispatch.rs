@@ -3,7 +3,7 @@
 use super::ElevatorQueue;
 use crate::elevator::Dispatch;
 use crate::group::GroupId;
-use crate::request::{Op, RequestId, RequestState, Standing};
+use crate::request::{RequestId, RequestState, Standing};
 
 impl ElevatorQueue {
     /// What the elevator says, of the group that has the turn.
@@ -55,11 +55,10 @@ impl ElevatorQueue {
         request.state = RequestState::Issued;
         request.issued_ns = now;
         request.queue.standing = Standing::Fixed;
-        let (sync, generation, payer) = (request.is_sync(), request.generation, request.payer);
-        self.device.flushes += u32::from(request.op == Op::Flush);
-        self.device.in_flight[usize::from(sync)] += 1;
+        self.device.enters(request);
         self.queued -= 1;
         if self.is_watched {
+            let (sync, generation, payer) = (request.is_sync(), request.generation, request.payer);
             if self.grouped {
                 self.group_issue(payer, sync, now);
             }

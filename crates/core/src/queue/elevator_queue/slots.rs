@@ -12,11 +12,9 @@ impl ElevatorQueue {
     #[inline]
     pub fn take(&mut self, request: Request) -> Option<RequestId> {
         let (rq, slot) = self.requests.take_slot()?;
-        *slot = request;
-        slot.state = RequestState::Held;
-        slot.context = self.contexts.hold(request.context);
-        slot.payer = slot.group;
-        let (context, group) = (slot.context, slot.group);
+        let context = self.contexts.hold(request.context);
+        let group = request.group;
+        *slot = Request { state: RequestState::Held, context, payer: group, ..request };
         if (group != GroupId::ROOT || self.waits.any()) && !self.counts_for(context, group) {
             self.find_payer(rq);
         }
