@@ -113,7 +113,7 @@ impl Fair {
         held.charged_ns = cost_ns;
         held.sent = Sent { number, step, streams: streams && !request.is_write() };
         if flow::is_urgent(request) {
-            self.flush.wrote(id);
+            self.flush.wrote(id, request);
         }
         self.last_sent = Some((id, request.end(), step));
         self.in_device += 1;
