@@ -78,6 +78,8 @@ pub struct WritebackRules {
     pub pdflush: bool,
     /// The pause between two looks at the limits doubles from one jiffy (2.6.32) instead of waiting for congestion to end.
     pub growing_pauses: bool,
+    /// A flusher and dirty limits for each cgroup (4.2, with cgroup v2).
+    pub by_cgroup: bool,
     /// `vm.dirty_background_ratio` and `vm.dirty_ratio`.
     pub ratios: (u32, u32),
 }
@@ -133,12 +135,13 @@ const WRITEBACK_29: WritebackRules = WritebackRules {
     foreground_above_limit: false,
     pdflush: true,
     growing_pauses: false,
+    by_cgroup: false,
     ratios: (5, 10),
 };
 const WRITEBACK_30: WritebackRules = WritebackRules { ratios: (10, 20), ..WRITEBACK_29 };
 const WRITEBACK_31: WritebackRules = WritebackRules { foreground_above_limit: true, ..WRITEBACK_30 };
 const WRITEBACK_32: WritebackRules = WritebackRules { pdflush: false, growing_pauses: true, ..WRITEBACK_31 };
-const WRITEBACK_TODAY: WritebackRules = WritebackRules { foreground: false, ..WRITEBACK_32 };
+const WRITEBACK_TODAY: WritebackRules = WritebackRules { foreground: false, by_cgroup: true, ..WRITEBACK_32 };
 
 const JOURNAL_28: JournalRules = JournalRules {
     body: Flags::NONE,

@@ -284,3 +284,17 @@ fn a_memory_before_the_drive_answers_its_share() {
     let around = closed_loop(&mut *spec.build(1), 1, 5000, 20_000, random_reads(524_288, 1));
     assert_within("around, ms", around.mean_ms, alone.mean_ms * 0.75 + 0.0112 * 0.25, 0.03);
 }
+
+/// Reads suspend programs, but not a collection that has begun: with one for every page a read behind a write waits for it.
+#[test]
+fn no_read_suspends_a_collection_that_has_begun() {
+    let wait = |tail: &str| {
+        let die = "[die]\nprogram_us = 500\ncount = 1\nsuspend_us = 30\n";
+        let mut device = changed("flash-kd", &format!("{die}{tail}")).build(1);
+        let written = one(&mut *device, write(0, 64), 0);
+        one(&mut *device, read(6400, 8), written) - written
+    };
+    assert!(wait("") < 200_000, "nothing to wait for");
+    let held_up = wait("[tail]\ncollect_share = 1\ncollect_us = 20000\n");
+    assert!(held_up > 3_000_000, "{held_up} ns of a collection whose median is 20 ms");
+}
