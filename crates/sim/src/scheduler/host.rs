@@ -70,7 +70,7 @@ static WBT_LATENCY: Tunable = Tunable::new(
     Unit::Microseconds,
     (0, 10_000_000),
     0,
-    "writeback throttling: the longest a read is to take; 0: off; if it is not set, 2000 without seeks and 75000 with, but off under bfq and fl-cfq (6.12)",
+    "writeback throttling: the longest a read is to take; 0: off; if it is not set, 2000 without seeks and 75000 with, but off under bfq and this project's (6.12)",
 );
 static CPU_PER_IO: Tunable = Tunable::new(
     "cpu_per_io_ns",

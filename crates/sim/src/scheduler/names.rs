@@ -103,7 +103,7 @@ impl Name {
 
     /// Does it switch writeback throttling off, unless the user sets `wbt_lat_usec`?
     pub fn is_without_wbt(&self) -> bool {
-        self.without_wbt
+        self.without_wbt || self.in_module
     }
 
     /// Under blk-mq, does it come with this project's module around it, which shares out tags?
@@ -177,7 +177,7 @@ const NAMES: [Name; 13] = [
     Name {
         profile: Some("2.6.37"),
         preset: &[("group_isolation", "1")],
-        ..Name::ours("fl-cfq", "cfq", 970).without_wbt()
+        ..Name::ours("fl-cfq", "cfq", 970)
     },
     // One name under all kernels; in the module it is fl-fair. What it costs the processor stands in docs/kernel.md.
     Name { in_module: true, ..Name::new("fair", Era::Ours, "fl-cfq", "it is this project's own") },
