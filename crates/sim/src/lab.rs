@@ -154,6 +154,7 @@ pub fn run_with(
     let jobs = with_runtime(setup.jobs, setup.runtime_ns);
     let expansion = expand(&jobs, setup.seed);
     let program_tasks: usize = setup.programs.iter().map(|p| p.program.tasks()).sum();
+    setup.filesystem.check(setup.rules).map_err(LabError::Setting)?;
     let (host, controller) = around(setup);
     let mut rules = host.rules(setup.rules);
     let own_tasks = expansion.processes.len() + program_tasks + traced;

@@ -61,6 +61,8 @@ pub struct Rules {
     pub ext4_punches_holes: bool,
     /// ext4 writes a file that replaces another at once (2.6.30).
     pub ext4_flush_on_replace: bool,
+    /// ext4 has fast commits (5.10).
+    pub ext4_fast_commits: bool,
     /// Largest journal mke2fs makes, blocks.
     pub journal_blocks_max: u64,
     /// Does a task that waits for a commit yield its place at the device to the journal's thread (Moyer's patches)?
@@ -219,6 +221,7 @@ const V2_6_28: Rules = Rules {
     ext4_direct_into_holes: false,
     ext4_punches_holes: false,
     ext4_flush_on_replace: false,
+    ext4_fast_commits: false,
     journal_blocks_max: 32_768,
     journal_yields: false,
 };
@@ -296,6 +299,7 @@ const V6_12: Rules = Rules {
     large_bios: [true, true],
     ext3_is_ext4: true,
     ext4_punches_holes: true,
+    ext4_fast_commits: true,
     journal_blocks_max: 262_144,
     ..V2_6_39
 };

@@ -90,7 +90,10 @@ impl Ext {
             blocks,
             directories: BTreeMap::new(),
             bdev: files.add(Place::Contiguous(0), capacity_sectors * 512),
-            journal: Journal::new(area, placed),
+            journal: match mount.fast_commit && rules.ext4_fast_commits {
+                true => Journal::with_fast_commits(area, placed),
+                false => Journal::new(area, placed),
+            },
         };
         let root = ext.new_directory(0);
         ext.directories.insert(String::new(), root);
