@@ -86,7 +86,7 @@ fn cost(sectors: u32, share: u64) -> u64 {
 }
 
 impl Writeback {
-    /// Nobody writes back. The only place that allocates.
+    /// No group writes back yet. The only place that allocates.
     pub fn new(groups: &Groups) -> Writeback {
         let links = || ListLinks::new(groups.slots());
         Writeback {

@@ -43,7 +43,7 @@ struct Account {
 /// The groups whose pages were sent, in the order of the file.
 pub(crate) type Dirtiers = Vec<(Range<u64>, Cgroup)>;
 
-/// Pages of the files that a group owns (its `bdi_writeback`), whoever made them dirty.
+/// Pages of the files that a group owns (its `bdi_writeback`), by whichever group they became dirty.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Owned {
     pub(crate) dirty: u64,

@@ -59,7 +59,7 @@ impl Sys {
         self.finish_commit(started);
     }
 
-    /// No fast commit begins from now on; wait for the one that is under way.
+    /// No fast commit begins from now on; wait for the one that is running.
     async fn await_fast_commit(&self) {
         self.wait(Why::Because(Cause::Handles), |machine, task| {
             let journal = &mut machine.kernel.ext.as_mut()?.journal;

@@ -32,7 +32,7 @@ pub(crate) struct FastCommits {
     files: BTreeMap<FileId, Tid>,
     /// Changes of names likewise.
     names: u64,
-    /// One is under way.
+    /// One is running.
     pub(super) ongoing: bool,
     /// A whole commit is, or is about to be.
     pub(super) full: bool,
