@@ -61,6 +61,8 @@ pub struct Rules {
     pub ext4_punches_holes: bool,
     /// ext4 writes a file that replaces another at once (2.6.30).
     pub ext4_flush_on_replace: bool,
+    /// In ordered mode ext4 gives no file the data blocks that another was freed of before that is committed; ext3 always does so.
+    pub ext4_holds_freed_data: bool,
     /// ext4 has fast commits (5.10).
     pub ext4_fast_commits: bool,
     /// Largest journal mke2fs makes, blocks.
@@ -221,6 +223,7 @@ const V2_6_28: Rules = Rules {
     ext4_direct_into_holes: false,
     ext4_punches_holes: false,
     ext4_flush_on_replace: false,
+    ext4_holds_freed_data: false,
     ext4_fast_commits: false,
     journal_blocks_max: 32_768,
     journal_yields: false,
@@ -299,6 +302,7 @@ const V6_12: Rules = Rules {
     large_bios: [true, true],
     ext3_is_ext4: true,
     ext4_punches_holes: true,
+    ext4_holds_freed_data: true,
     ext4_fast_commits: true,
     journal_blocks_max: 262_144,
     ..V2_6_39

@@ -195,6 +195,7 @@ impl Sys {
             fast.transaction_committed(done.as_ref().map_or(0, |done| done.tid));
         }
         let Some(done) = done else { return };
+        ext.transaction_committed(done.tid);
         ext.journal.enter_checkpoint(&done);
         for block in &done.metadata {
             let changed_again = ext.journal.running.as_ref().is_some_and(|t| t.metadata.contains(block));

@@ -147,6 +147,11 @@ impl Journal {
         tid <= self.committed
     }
 
+    /// The running transaction; where there is none, the next one.
+    pub(crate) fn running_tid(&self) -> Tid {
+        self.running.as_ref().map_or(self.next_tid, |running| running.tid)
+    }
+
     /// The newest transaction that is not durable yet.
     pub(crate) fn newest(&self) -> Option<Tid> {
         self.running.as_ref().or(self.committing.as_ref()).map(|t| t.tid)
