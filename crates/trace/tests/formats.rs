@@ -75,8 +75,9 @@ fn vscsi() {
     );
 
     // The columns' names keep it apart from K5's five columns.
-    let (format, events_) =
-        events("version,time,op,size,lbn\n2,5633898,42,512,42932745\n2,5633898,read,4096,8\n2,5633899,53,0,0\n");
+    let (format, events_) = events(
+        "version,time,op,size,lbn\n2,5633898,42,512,42932745\n2,5633898,read,4096,8\n2,5633899,53,0,0\n",
+    );
     assert_eq!((format, format.facts().resolution_ns), (Format::CloudPhysics, 1_000_000_000));
     assert_eq!(
         (events_[0].op, events_[0].sector, events_[0].bytes, events_[0].time_ns),

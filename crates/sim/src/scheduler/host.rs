@@ -156,7 +156,8 @@ impl HostSettings {
             rules.cpu_per_io_ns = ns;
         }
         // Pages that belong to tasks, or to none, are what there was before.
-        rules.writeback.by_cgroup &= self.tracking(rules.writeback.by_cgroup) == Tracking::Inode && !self.fair_writeback();
+        rules.writeback.by_cgroup &=
+            self.tracking(rules.writeback.by_cgroup) == Tracking::Inode && !self.fair_writeback();
         rules
     }
 

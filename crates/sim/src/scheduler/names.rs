@@ -90,7 +90,8 @@ impl Name {
 
     const fn ours(word: &'static str, elevator: &'static str, per_bio_ns: u64) -> Name {
         let why = "the module's elevators run in kernels with blk-mq";
-        Name { elevator, in_module: true, ..Name::new(word, Era::BlkMq, elevator, why) }.costs(Cost::locked(per_bio_ns))
+        Name { elevator, in_module: true, ..Name::new(word, Era::BlkMq, elevator, why) }
+            .costs(Cost::locked(per_bio_ns))
     }
 
     const fn costs(self, cost: Cost) -> Name {
@@ -174,11 +175,7 @@ const NAMES: [Name; 13] = [
     Name::ours("fl-deadline", "deadline", 600),
     Name::ours("fl-as", "anticipatory", 1280),
     // docs/kernel.md: cfq_version 2.6.37, group_isolation on.
-    Name {
-        profile: Some("2.6.37"),
-        preset: &[("group_isolation", "1")],
-        ..Name::ours("fl-cfq", "cfq", 970)
-    },
+    Name { profile: Some("2.6.37"), preset: &[("group_isolation", "1")], ..Name::ours("fl-cfq", "cfq", 970) },
     // One name under all kernels; in the module it is fl-fair. What it costs the processor stands in docs/kernel.md.
     Name { in_module: true, ..Name::new("fair", Era::Ours, "fl-cfq", "it is this project's own") },
 ];

@@ -208,7 +208,11 @@ fn freed_blocks_are_used_again_only_after_the_commit() {
         });
         let place = |from, to| {
             let lines = ran.between(from, to);
-            lines.iter().find(|line| line.task == "app" && line.write && line.kib() >= 4).expect("its data").sector
+            lines
+                .iter()
+                .find(|line| line.task == "app" && line.write && line.kib() >= 4)
+                .expect("its data")
+                .sector
         };
         let places = [place("first", "second"), place("second", "third"), place("third", "end")];
         assert_eq!(places[0] != places[1], waits, "{version} {fs} {mount}: {places:?}");

@@ -54,7 +54,8 @@ fn with_one_flusher_for_all_they_get_the_same() {
 /// A writer alone in its group has all the tags and loses nothing.
 #[test]
 fn a_writer_alone_loses_nothing() {
-    let [module, none] = ["fl-deadline", "none"].map(|scheduler| written(&writers(&[100], scheduler), "w100"));
+    let [module, none] =
+        ["fl-deadline", "none"].map(|scheduler| written(&writers(&[100], scheduler), "w100"));
     assert!(module >= 0.97 * none, "{module} {none}");
 }
 

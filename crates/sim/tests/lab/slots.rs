@@ -158,9 +158,11 @@ fn under_todays_schedulers_too() {
 /// else keep the only tag for ever.
 #[test]
 fn no_task_sleeps_on_a_plug() {
-    let text = "[global]\nrw=write\nbs=256k\nsize=100g\ntime_based\nruntime=20\n[a]\ncgroup=a\n[b]\ncgroup=b\n";
+    let text =
+        "[global]\nrw=write\nbs=256k\nsize=100g\ntime_based\nruntime=20\n[a]\ncgroup=a\n[b]\ncgroup=b\n";
     for scheduler in ["none", "mq-deadline"] {
-        let mut setup = lab(text).kernel("6.12").under(scheduler).cache_mib(400).mounted("ext4", "data=writeback");
+        let mut setup =
+            lab(text).kernel("6.12").under(scheduler).cache_mib(400).mounted("ext4", "data=writeback");
         setup.fresh_files = true;
         let run = setup.run_on_depth_1();
         let busy = run.device_busy_ns as f64 / run.duration_ns as f64;

@@ -371,7 +371,8 @@ impl Ext {
     /// Data blocks are free, or will be once the running transaction is committed: always on ext3 (jbd keeps the bitmaps as they are
     /// committed), on ext4 in ordered mode of today's kernels.
     pub(super) fn give_back(&mut self, freed: Vec<(u64, u64)>, dirty: &mut Vec<u64>) {
-        let waits = self.holds_freed_data && (self.mount.kind == FsKind::Ext3 || self.mount.data == DataMode::Ordered);
+        let waits = self.holds_freed_data
+            && (self.mount.kind == FsKind::Ext3 || self.mount.data == DataMode::Ordered);
         for (at, length) in freed {
             self.push_block_maps(at, length, dirty);
             match waits {

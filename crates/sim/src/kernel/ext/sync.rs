@@ -14,7 +14,14 @@ impl Sys {
             let (Some(ext), Some(inode)) = (&kernel.ext, &kernel.files.get(file).ext) else { return };
             let tid = if data_only { inode.datasync_tid } else { inode.sync_tid };
             let durable = ext.journal.is_committed(tid);
-            (tid, durable, ext.mount.kind, ext.mount.barrier, kernel.rules.journal, ext.journal.fast.is_some())
+            (
+                tid,
+                durable,
+                ext.mount.kind,
+                ext.mount.barrier,
+                kernel.rules.journal,
+                ext.journal.fast.is_some(),
+            )
         };
         if durable {
             if barrier && rules.flush_if_durable[kind as usize] {

@@ -131,26 +131,27 @@ impl Sys {
     /// Wait for commits of others and for open operations; new ones have to wait for this one.
     async fn begin_fast_commit(&self, file: FileId, tid: Tid) -> Begin {
         let mut waited = false;
-        let begin = self.wait(Why::Because(Cause::Handles), |machine, task| {
-            let journal = &mut machine.kernel.ext.as_mut()?.journal;
-            if journal.is_committed(tid) {
-                return Some(Begin::Committed);
-            }
-            let committing = journal.committing.is_some();
-            let fast = journal.fast.as_mut()?;
-            if fast.full || fast.ongoing || committing {
-                waited = true;
-                journal.waiting.push(task);
-                return None;
-            }
-            // The one that this task waited for had its changes, too.
-            if waited && !fast.files.contains_key(&file) {
-                return Some(Begin::Committed);
-            }
-            fast.ongoing = true;
-            Some(Begin::Begun)
-        })
-        .await;
+        let begin = self
+            .wait(Why::Because(Cause::Handles), |machine, task| {
+                let journal = &mut machine.kernel.ext.as_mut()?.journal;
+                if journal.is_committed(tid) {
+                    return Some(Begin::Committed);
+                }
+                let committing = journal.committing.is_some();
+                let fast = journal.fast.as_mut()?;
+                if fast.full || fast.ongoing || committing {
+                    waited = true;
+                    journal.waiting.push(task);
+                    return None;
+                }
+                // The one that this task waited for had its changes, too.
+                if waited && !fast.files.contains_key(&file) {
+                    return Some(Begin::Committed);
+                }
+                fast.ongoing = true;
+                Some(Begin::Begun)
+            })
+            .await;
         if matches!(begin, Begin::Begun) {
             self.wait(Why::Because(Cause::Handles), |machine, task| {
                 let journal = &mut machine.kernel.ext.as_mut()?.journal;
