@@ -166,7 +166,10 @@ impl BlockMap {
 
     /// `tid` and those before it are committed.
     pub(super) fn committed(&mut self, tid: Tid) {
-        while let Some((_, at, length)) = self.held.pop_front_if(|(freed_by, ..)| *freed_by <= tid) {
+        while let Some((freed_by, at, length)) = self.held.front().copied()
+            && freed_by <= tid
+        {
+            self.held.pop_front();
             self.held_blocks -= length;
             self.release(at, length);
         }

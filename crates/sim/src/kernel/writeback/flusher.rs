@@ -174,8 +174,7 @@ impl Sys {
         while written > 0 {
             written = 0;
             let end = self.machine.borrow().kernel.cache.end_of_line();
-            loop {
-                let Some(file) = self.next_file(of, before, end) else { break };
+            while let Some(file) = self.next_file(of, before, end) {
                 if self.held_back() {
                     self.unplug();
                     self.pause(CONGESTION_NS, CONGESTED).await;
