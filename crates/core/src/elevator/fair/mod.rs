@@ -211,6 +211,7 @@ impl Fair {
 
     // ---- the decision ----
 
+    #[inline]
     fn decide(&mut self, env: &mut Env<'_>) -> Decision {
         self.waiting_for = None;
         self.bill_wait(env.now);
@@ -241,9 +242,7 @@ impl Fair {
             Ok(flow) => flow,
             Err(decision) => return decision,
         };
-        if self.begins_turn(env, flow) {
-            (self.turn, self.turn_start) = (Some(flow), self.places[flow.index()].start);
-        }
+        self.begin_turn(env, flow);
         match self.send(env, flow, in_device) {
             Decision::Rest => self.other_direction(env, flow, in_device),
             decision => decision,
@@ -253,6 +252,14 @@ impl Fair {
     /// Is there room in the device for one more request of `flow`?
     #[inline]
     fn send(&self, env: &Env<'_>, flow: FlowId, in_device: u32) -> Decision {
+        // As what follows says of an empty device.
+        match in_device {
+            0 => Decision::Send(flow),
+            _ => self.send_beside(env, flow, in_device),
+        }
+    }
+
+    fn send_beside(&self, env: &Env<'_>, flow: FlowId, in_device: u32) -> Decision {
         let writes = self.sends_write(env, flow);
         let (held, depth) = match self.settings.depth {
             0 => self.model.holds(writes, in_device),
@@ -303,12 +310,7 @@ impl Elevator for Fair {
         let request = &env.requests[rq];
         let (id, arrival) = self.slots.find_for(&self.flows, env.contexts, request);
         if arrival == Arrival::New {
-            if self.turn == Some(id) {
-                self.end_turn();
-            }
-            self.leave_round(id);
-            self.flows[id.index()].renew(request.payer, env.contexts[request.context].epoch);
-            self.places[id.index()].start = 0;
+            self.renew(env, id, request);
         }
         let held = &mut self.held[rq.index()];
         (held.flow, held.queued) = (id, true);
@@ -320,9 +322,12 @@ impl Elevator for Fair {
         if !request.is_write() {
             self.model.read_came(env.now);
         }
+        self.groups[group.index()].queued += 1;
         self.join_round(env, id);
         self.press(env, id);
-        self.arrived_for(env, group, id);
+        if env.rounds.in_use() {
+            self.arrived_for(env, group, id);
+        }
     }
 
     fn dispatch(&mut self, env: &mut Env<'_>, _group: GroupId) -> Dispatch {
@@ -330,7 +335,10 @@ impl Elevator for Fair {
             return Dispatch::Empty;
         }
         match self.decide(env) {
-            Decision::Send(flow) => self.take(env, flow).map_or(Dispatch::Empty, Dispatch::Issue),
+            Decision::Send(flow) => match self.take(env, flow) {
+                Some(rq) => Dispatch::Issue(rq),
+                None => Dispatch::Empty,
+            },
             Decision::Rest => Dispatch::Empty,
             Decision::WaitFor { group, until } => {
                 let until = env.rounds.no_later_than_goals(until, env.now);
@@ -354,7 +362,7 @@ impl Elevator for Fair {
         let groups = &self.groups;
         let group = first_occupied(&mut self.drained, groups.len(), |group| groups[group].queued == 0)?;
         let flow = self.drained_flow(GroupId::from_index(group))?;
-        self.take(env, flow)
+        self.take_drained(env, flow)
     }
 
     fn is_empty(&self) -> bool {
@@ -369,18 +377,17 @@ impl Elevator for Fair {
         }
         self.in_device -= 1;
         let cost_ns = self.model.done(request, held.sent, env.device, env.now);
-        let flow = &mut self.flows[held.flow.index()];
+        let (flow, place) = (&mut self.flows[held.flow.index()], &mut self.places[held.flow.index()]);
         flow.in_device -= 1;
         flow.last_done_ns = env.now;
         flow.no_idle = request.flags.contains(Flags::NOIDLE);
         if request.status == Status::Done {
             flow.learn_cost(cost_ns);
         }
-        let group = flow.group;
-        let round = &mut self.groups[group.index()].round;
-        round.correct(&mut self.rounds, &mut self.places, held.flow, cost_ns, held.charged_ns);
+        let group = &mut self.groups[flow.group.index()];
+        group.round.correct(&mut self.rounds, (held.flow, place), cost_ns, held.charged_ns);
+        group.answered(env.now);
         self.model.seen(held.flow, env.now);
-        self.answered(env, group);
     }
 
     fn find_front(&self, env: &Env<'_>, bio: &Bio) -> Option<RequestId> {

@@ -71,8 +71,7 @@ impl Fair {
                 for (flow, part_ns) in parts {
                     let Some(flow) = flow else { continue };
                     self.places[flow.index()].disturbs(return_ns, lag_ns);
-                    let round = &mut self.groups[self.flows[flow.index()].group.index()].round;
-                    round.charge(&mut self.rounds, &mut self.places, flow, part_ns, 0);
+                    self.charge(flow, part_ns, 0);
                 }
             }
             _ => {}
@@ -92,15 +91,17 @@ impl Fair {
         self.model.turn_ns(env.device, self.settings.turn_max_ns)
     }
 
-    /// Is `flow`, which is next, to have the device for more than one request?
-    pub(super) fn begins_turn(&mut self, env: &Env<'_>, flow: FlowId) -> bool {
+    /// `flow` is next: is it to have the device for more than one request?
+    #[inline]
+    pub(super) fn begin_turn(&mut self, env: &Env<'_>, flow: FlowId) {
         let turn_ns = self.turn_ns(env);
-        let state = &self.flows[flow.index()];
+        let (state, place) = (&self.flows[flow.index()], &mut self.places[flow.index()]);
         // Where groups take turns, a turn would be the whole group's.
-        let is_deep = state.is_deep() && !env.rounds.in_use();
-        let begins = turn_ns > 0 && (state.is_stream() || is_deep);
-        self.places[flow.index()].quantum_ns = if begins { turn_ns } else { state.cost_ns };
-        begins
+        let begins = turn_ns > 0 && (state.is_stream() || state.is_deep() && !env.rounds.in_use());
+        place.quantum_ns = if begins { turn_ns } else { state.cost_ns };
+        if begins {
+            (self.turn, self.turn_start) = (Some(flow), place.start);
+        }
     }
 
     /// A turn is over when the flow was served for the length of a turn, or is no stream and has nothing queued or in the device (a task
@@ -108,10 +109,10 @@ impl Fair {
     pub(super) fn turn_lasts(&self, env: &Env<'_>, flow: FlowId) -> bool {
         let state = &self.flows[flow.index()];
         let round = &self.groups[state.group.index()].round;
-        let alone = round.is_alone(&self.places, flow);
-        !round.is_outranked(&self.places, flow)
-            && (state.is_stream() || state.has_requests() || state.in_device > 0)
-            && (alone || self.places[flow.index()].served_since(self.turn_start) < self.turn_ns(env))
+        let place = &self.places[flow.index()];
+        (state.is_stream() || state.has_requests() || state.in_device > 0)
+            && !round.is_outranked(place)
+            && (place.served_since(self.turn_start) < self.turn_ns(env) || round.is_alone(place))
     }
 
     /// Until when the stream that has the turn, which has nothing queued, is worth waiting for: no longer than the wait saves,
