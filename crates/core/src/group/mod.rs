@@ -21,6 +21,7 @@ mod tests;
 mod tunables;
 mod turns;
 mod waits;
+mod writeback;
 
 pub use charge::{Bill, Charge};
 pub(crate) use ledger::Came;
@@ -32,6 +33,7 @@ pub use tunables::{Settings, TUNABLES};
 pub(crate) use turns::{Decision, Turns};
 pub use waits::WaitToken;
 pub(crate) use waits::Waits;
+pub use writeback::Writeback;
 
 use core::ops::Index;
 
