@@ -264,7 +264,7 @@ static bool fl_hand_over(struct fl_queue *fq, struct request *rq, bool at_head, 
 }
 
 /* Not a part of others: test/wake slows it down. */
-noinline void fl_insert(struct fl_queue *fq, struct request *rq, bool at_head, u64 now)
+noinline __noclone void fl_insert(struct fl_queue *fq, struct request *rq, bool at_head, u64 now)
 {
 	if (fl_goes_past_queue(fq, rq)) {
 		fl_send_past_queue(fq, rq, now);
