@@ -158,7 +158,13 @@ impl Model {
     /// How long a stream's turn is, nanoseconds; 0 where turns do not pay.
     #[inline]
     pub(super) fn turn_ns(&self, device: &DeviceState, most_ns: u64) -> u64 {
-        (TURN_SAVINGS * self.saving_ns(device)).min(most_ns)
+        self.turn_of(self.saving_ns(device), most_ns)
+    }
+
+    /// The same by what a stream saves.
+    #[inline]
+    pub(super) fn turn_of(&self, saving_ns: u64, most_ns: u64) -> u64 {
+        (TURN_SAVINGS * saving_ns).min(most_ns)
     }
 
     /// What requests are known to cost: what they are, their sectors, nanoseconds. For reports.
