@@ -148,7 +148,9 @@ impl<I: Id> List<I> {
     #[inline]
     pub fn pop_front(&mut self, links: &mut ListLinks<I>) -> Option<I> {
         let id = self.front()?;
-        self.head = links.links[id.index()].next;
+        // Who is on no list has no neighbours.
+        let link = &mut links.links[id.index()];
+        self.head = core::mem::replace(link, Link { prev: NIL, next: NIL }).next;
         self.len -= 1;
         Some(id)
     }

@@ -295,7 +295,7 @@ impl Ledger {
     }
 
     /// The device is done with a request, or failed it: both are service.
-    #[inline]
+    #[inline(always)] // for the two ways a request ends
     pub(super) fn completed(&mut self, payer: GroupId, sectors: u32, now: u64) {
         let busy_ns = self.end_stretch(now);
         self.speed.learn(busy_ns, sectors);
@@ -372,6 +372,13 @@ impl Ledger {
     /// The idling ends: the group that it was for pays, up to the time the host was asked to come back.
     #[inline]
     pub(super) fn stop_waiting(&mut self, now: u64) {
+        if self.wait.is_some() {
+            self.end_wait(now);
+        }
+    }
+
+    #[inline(never)] // most requests end none
+    fn end_wait(&mut self, now: u64) {
         if let Some(wait) = self.wait.take() {
             let waited_ns = now.min(wait.until_ns).saturating_sub(wait.since_ns);
             self.totals.waited_ns += waited_ns;

@@ -825,7 +825,15 @@ impl Groups {
     }
 
     /// Free the slot of a removed group that has nothing left; and its parent's, if that waited only for it.
+    #[inline]
     fn reap(&mut self, id: GroupId) {
+        if !self.ledger.account(id).marks().has(Marks::LIVE) {
+            self.reap_removed(id);
+        }
+    }
+
+    #[cold]
+    fn reap_removed(&mut self, id: GroupId) {
         let mut at = id;
         for _ in 0..DEPTH_MAX {
             let group = &self.slots[at.index()];

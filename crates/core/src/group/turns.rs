@@ -156,14 +156,15 @@ impl Turns {
 
     // ---- the decision ----
 
-    /// The common case of [`Turns::select`]: the turn goes on, its group has requests, and none in the device that it could be sold
-    /// out by.
+    /// The common case of [`Turns::select`]: the turn goes on, its group has requests, and it is neither sold out nor full.
     #[inline(always)] // with `ElevatorQueue::ask_in_turn`
     pub(crate) fn goes_on(&self, groups: &Groups, now: u64) -> Option<GroupId> {
         let group = self.sure_of;
         let account = groups.ledger().account(group);
-        let goes_on = now < self.sure_until_ns && account.queued > 0;
-        (goes_on && account.in_flight == 0 && !groups.has_goals()).then_some(group)
+        let goes_on = now < self.sure_until_ns && account.queued > 0 && !groups.has_goals();
+        let has_room = account.in_flight == 0
+            || groups.ledger().queued == account.queued && groups.settings().group_depth == 0;
+        (goes_on && has_room).then_some(group)
     }
 
     /// Whose queue is to be served now.

@@ -43,14 +43,15 @@ impl ElevatorQueue {
             self.group_came(group, came, sync, now);
             return self.hand_over(rq, group, now);
         }
+        self.add_closely(rq, sync, now);
+    }
+
+    /// The same in the cases that take a closer look.
+    #[cold]
+    fn add_closely(&mut self, rq: RequestId, sync: bool, now: u64) {
         self.find_payer(rq);
         let payer = self.requests[rq].payer;
         self.group_arrival(payer, sync, now);
-        self.hand_over_closely(rq, payer, now);
-    }
-
-    #[cold]
-    fn hand_over_closely(&mut self, rq: RequestId, payer: GroupId, now: u64) {
         self.hand_over(rq, payer, now);
     }
 
@@ -58,19 +59,22 @@ impl ElevatorQueue {
     #[inline(always)] // for the two above
     fn group_came(&mut self, payer: GroupId, came: Came, sync: bool, now: u64) {
         self.groups.goal_arrived(payer, sync, now);
-        if came.alone && came.first {
-            self.queue_started(payer);
-        }
-        if (came.alone || !came.busy) && self.grouping == Grouping::Queues {
-            self.turns.arrived(&mut self.groups, payer, came, now);
-            self.tell_paused();
+        if came.alone || !came.busy {
+            self.group_awakes(payer, came, now);
         }
     }
 
-    #[cold]
-    fn queue_started(&mut self, payer: GroupId) {
-        self.turns.forget(payer);
-        self.elevator.queue_started(payer);
+    /// It is the first one that waits of `payer`, or the only one that it takes part with.
+    #[inline(never)]
+    fn group_awakes(&mut self, payer: GroupId, came: Came, now: u64) {
+        if came.first {
+            self.turns.forget(payer);
+            self.elevator.queue_started(payer);
+        }
+        if self.grouping == Grouping::Queues {
+            self.turns.arrived(&mut self.groups, payer, came, now);
+            self.tell_paused();
+        }
     }
 
     /// `rq`, which was queued, goes neither to the device nor stays.

@@ -186,6 +186,9 @@ impl ElevatorQueue {
             self.start_counted(rq, now);
             return Dispatch::Issue(rq);
         }
+        if self.in_turns() && self.groups.ledger().queued() == 0 {
+            return self.waiting(Dispatch::Empty);
+        }
         self.dispatch_decided(now)
     }
 

@@ -111,7 +111,9 @@ impl Disk {
 fn last_fifty(goal: u64) -> (u64, u64) {
     let mut disk = Disk::new();
     *disk.q.elevator_mut().setting("goal").expect("fair has it") = goal;
-    (0..50).for_each(|_| drop(disk.fsync(0)));
+    for _ in 0..50 {
+        let _ = disk.fsync(0);
+    }
     let began_ns = disk.now;
     let stream_ns = (0..50).map(|_| disk.fsync(0).stream_ns).sum::<u64>() / 50;
     (stream_ns, 50_000 * MS / (disk.now - began_ns))
