@@ -3,7 +3,7 @@
 use fairlift_core::collections::{Id, Table, strays};
 use fairlift_core::context::IoClass;
 use fairlift_core::elevator::{self, Config, Finding, Growth};
-use fairlift_core::group::{self, DEPTH_MAX, GroupStats, WEIGHT_RANGE};
+use fairlift_core::group::{self, DEPTH_MAX, GroupStats, WEIGHT_RANGE, Writeback};
 use fairlift_core::queue::ElevatorQueue;
 use fairlift_core::request::{RequestState, request};
 use fairlift_core::tunable::{SetError, Tunable, Unit};
@@ -12,7 +12,6 @@ use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPri
 use crate::first_come::FirstCome;
 use crate::limits::Lines;
 use crate::record::{Answer, Call, Recorder};
-use crate::writeback::Writeback;
 
 /// The elevators of the module, by the numbers C uses (`enum fairlift_elevator`).
 pub const ELEVATORS: &[&str] = &["noop", "deadline", "anticipatory", "cfq", "fair"];

@@ -76,7 +76,7 @@ impl Fair {
     fn unless_paced(&mut self, env: &Env<'_>, group: GroupId, flow: FlowId) -> Result<FlowId, Decision> {
         match self.model.paced_until(env.now) {
             Some(until) if self.is_paced(env, flow) => self.past_paced(env, group, until),
-            _ => Ok(flow),
+            _ => Ok(self.unless_flushed(env, group, flow)),
         }
     }
 
@@ -89,6 +89,21 @@ impl Fair {
         let round = &mut self.groups[group.index()].round;
         round.bound_debt(&mut self.rounds, (flow, &mut self.places[flow.index()]), lag_ns);
         Ok(flow)
+    }
+
+    /// `flow`, which is next in `group`; if it would make the device flush again too soon, the next that had no more than its due.
+    #[inline]
+    fn unless_flushed(&self, env: &Env<'_>, group: GroupId, flow: FlowId) -> FlowId {
+        if self.flows[flow.index()].urgent == 0 || !self.flushed_of_late(env) {
+            return flow;
+        }
+        let round = &self.groups[group.index()].round;
+        let others = round.in_order(&self.rounds).take(LOOKED_AT);
+        let goes = |other: &FlowId| {
+            let state = &self.flows[other.index()];
+            state.has_requests() && state.urgent == 0 && round.is_within(&self.places[other.index()], 0)
+        };
+        { others }.find(goes).unwrap_or(flow)
     }
 
     /// Does `flow` send a write that no task waits for to become durable?

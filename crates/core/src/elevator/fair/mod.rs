@@ -75,7 +75,24 @@ const DEPTH: Tunable = Tunable::new(
     "requests in the device while two tasks want it; 0 = found out",
 );
 
-const TUNABLES: &[Tunable] = &[TURN_MAX, DEPTH];
+const GOAL: Tunable = Tunable::new(
+    "goal",
+    Unit::Choice(&["latency", "shares"]),
+    (0, 1),
+    0,
+    "who pays for the flush of a commit: latency: the task and the journal half each; shares: the task, so that it gets no more than others",
+);
+
+const TUNABLES: &[Tunable] = &[TURN_MAX, DEPTH, GOAL];
+
+/// What a task that does nothing but fsync is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Goal {
+    /// Short fsyncs: its own share, and one for the journal.
+    Latency,
+    /// The share of any other task.
+    Shares,
+}
 
 /// Requests of a turn that a disk holds at most, to serve them in an order of its own: with four it gains most of that, and who goes
 /// through the turn waits for four.
@@ -86,6 +103,7 @@ const MERGED_MAX: u32 = 128;
 struct Settings {
     turn_max_ns: u64,
     depth: u64,
+    goal: u64,
 }
 
 /// What is kept of a request.
@@ -162,7 +180,11 @@ impl Fair {
         let sent = Sent { number: 0, step: 0, streams: false };
         let held = Held { flow: FlowId::constant(0), queued: false, sent, charged_ns: 0 };
         Fair {
-            settings: Settings { turn_max_ns: TURN_MAX.stored_default(), depth: DEPTH.stored_default() },
+            settings: Settings {
+                turn_max_ns: TURN_MAX.stored_default(),
+                depth: DEPTH.stored_default(),
+                goal: GOAL.stored_default(),
+            },
             slots,
             model: Model::NEW,
             turn: None,
@@ -257,6 +279,10 @@ impl Fair {
         } else {
             Decision::Rest
         }
+    }
+
+    fn goal(&self) -> Goal {
+        if self.settings.goal == 0 { Goal::Latency } else { Goal::Shares }
     }
 
     /// How many requests of `flow`, which has the turn, a disk holds.
@@ -457,6 +483,7 @@ impl Elevator for Fair {
         Some(match name {
             "turn_max" => &mut self.settings.turn_max_ns,
             "depth" => &mut self.settings.depth,
+            "goal" => &mut self.settings.goal,
             _ => return None,
         })
     }

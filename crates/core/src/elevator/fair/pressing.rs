@@ -113,7 +113,7 @@ impl Fair {
                 // It fills no device, and need not wait for what is there.
                 return Some(Decision::Send(flow));
             }
-            let is_urgent = self.flows[flow.index()].urgent > 0;
+            let is_urgent = self.flows[flow.index()].urgent > 0 && !self.flushed_of_late(env);
             if is_urgent && state.round.is_within(&self.places[flow.index()], ahead_ns) {
                 return Some(self.send(env, flow, in_device));
             }

@@ -150,7 +150,7 @@ impl Fair {
         held.sent = Sent { number, step, streams: streams && !request.is_write() };
         self.last_sent = Some((id, end, step));
         if flow::is_urgent(request) {
-            self.flush.wrote(id);
+            self.flush.wrote(id, request);
         }
         if env.rounds.in_use() {
             let is_dry = group.queued == 0;

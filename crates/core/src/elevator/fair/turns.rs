@@ -1,33 +1,60 @@
 //! Turns of streams, where going on saves what coming back costs; waits for their next request; who pays for a flush.
 
 use super::Decision;
-use super::Fair;
 use super::flow::FlowId;
+use super::{Fair, Goal};
 use crate::collections::Id;
 use crate::elevator::Env;
+use crate::request::{Flags, Request};
+
+/// Flushes lie apart by so many returns at least, if the writer is not light: other flows are served in between.
+const FLUSHES_APART: u64 = 5;
 
 /// Who pays for the flush in the device: it passes the elevator by.
 #[derive(Clone, Copy)]
 pub(super) struct FlushBill {
     since_ns: Option<u64>,
-    /// Whose writes that a task waits for went last: the journal's, and those of the task it works for.
+    /// When the last one was over.
+    ended_ns: u64,
+    /// The last two flows that wrote what is to become durable: the journal's, and that of the task it works for.
     writers: [Option<FlowId>; 2],
+    /// Which of them is the journal's.
+    journal: Option<FlowId>,
 }
 
 impl FlushBill {
-    pub(super) const NONE: FlushBill = FlushBill { since_ns: None, writers: [None; 2] };
+    pub(super) const NONE: FlushBill =
+        FlushBill { since_ns: None, ended_ns: 0, writers: [None; 2], journal: None };
 
-    /// A write of `flow` went that a task waits for.
-    pub(super) fn wrote(&mut self, flow: FlowId) {
+    /// `request` of `flow` went, a write that a task waits for.
+    pub(super) fn wrote(&mut self, flow: FlowId, request: &Request) {
         if self.writers[0] != Some(flow) {
             self.writers = [Some(flow), self.writers[0]];
+        }
+        if request.flags.contains(Flags::META) {
+            self.journal = Some(flow);
+        }
+    }
+
+    /// The part of a flush of `cost_ns` that each of `flow`s pays: half for the journal and half for the task, or all for the task.
+    fn parts(&self, cost_ns: u64, goal: Goal) -> [(Option<FlowId>, u64); 2] {
+        let half_ns = cost_ns / 2;
+        match (goal, self.writers) {
+            (Goal::Shares, [Some(one), Some(other)]) if self.journal == Some(one) => {
+                [(Some(other), cost_ns), (None, 0)]
+            }
+            (Goal::Shares, [Some(one), Some(other)]) if self.journal == Some(other) => {
+                [(Some(one), cost_ns), (None, 0)]
+            }
+            (Goal::Shares, [Some(one), None]) => [(Some(one), cost_ns), (None, 0)],
+            (_, [one, other]) => [(one, half_ns), (other, half_ns)],
         }
     }
 }
 
 impl Fair {
-    /// Is the device flushing its cache? Once it is done, the last two that wrote share what it cost. (With groups the ledger
-    /// bills them besides.)
+    /// Is the device flushing its cache? Once it is done, the last two that wrote share what it cost, and what the return to where the
+    /// device was before will cost others. (With groups the ledger bills them besides.)
     #[inline]
     pub(super) fn bill_flush(&mut self, env: &Env<'_>) -> bool {
         let flushing = env.device.flushes > 0;
@@ -36,15 +63,27 @@ impl Fair {
             Some(since_ns) if !flushing => {
                 // Wherever it went, it is elsewhere now.
                 self.last_sent = None;
-                let part_ns = env.now.saturating_sub(since_ns) / 2;
-                let FlushBill { writers, .. } = core::mem::replace(&mut self.flush, FlushBill::NONE);
-                for flow in writers.into_iter().flatten() {
+                let return_ns = self.model.saving_ns(env.device);
+                let lag_ns = self.lag_ns(env);
+                let cost_ns = env.now.saturating_sub(since_ns).saturating_add(return_ns);
+                let parts = self.flush.parts(cost_ns, self.goal());
+                self.flush = FlushBill { ended_ns: env.now, ..FlushBill::NONE };
+                for (flow, part_ns) in parts {
+                    let Some(flow) = flow else { continue };
+                    self.places[flow.index()].disturbs(return_ns, lag_ns);
                     self.charge(flow, part_ns, 0);
                 }
             }
             _ => {}
         }
         flushing
+    }
+
+    /// Would a flush now come so soon after the last one that the device does little but return from them? Not where returns cost nothing.
+    #[inline]
+    pub(super) fn flushed_of_late(&self, env: &Env<'_>) -> bool {
+        let apart_ns = FLUSHES_APART * self.model.saving_ns(env.device);
+        env.now < self.flush.ended_ns.saturating_add(apart_ns) && self.flush.ended_ns > 0
     }
 
     #[inline]
