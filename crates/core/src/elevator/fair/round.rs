@@ -231,7 +231,7 @@ impl Round {
     }
 
     /// `flow`, which is served for `cost_ns` now, wants nothing any more.
-    #[inline]
+    #[inline(always)] // for `take`
     pub(super) fn served_last(
         &mut self,
         links: &mut RoundLinks,
@@ -304,7 +304,7 @@ impl Round {
     }
 
     /// Who is to be served: of the best class the eligible flow with the earliest deadline.
-    #[inline]
+    #[inline(always)] // for `next_flow`
     pub(super) fn first(&mut self, links: &mut RoundLinks, places: &mut Table<Place>) -> Option<FlowId> {
         let band = self.bands.iter_mut().find(|band| !band.is_empty())?;
         if band.ahead.first().is_some_and(|flow| band.has_reached(links.key(flow))) {
