@@ -71,7 +71,7 @@ impl Gaps {
     /// A request is done, `gap_ns` after the one before, or after it was sent if that was later: the device had nothing to do for `idle_ns`
     /// then. Rows say that it costs `row_ns`. Answers with what it costs.
     pub(super) fn done(&mut self, writes: bool, size: usize, gap_ns: u64, idle_ns: u64, row_ns: u64) -> u64 {
-        let (lane, size) = (usize::from(writes), size % SIZES);
+        let (lane, size) = (usize::from(writes), size.min(SIZES - 1));
         let [gap_ns, idle_ns, row_ns] = [gap_ns, idle_ns, row_ns].map(|ns| ns.clamp(1, COST_MAX_NS) as i64);
         if self.parts[lane][size].cost_ns() == 0 {
             self.parts[lane][size] = Parts { own_ns: row_ns - row_ns / 2, next_ns: row_ns / 2 };
