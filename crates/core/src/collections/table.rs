@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 static STRAYS: AtomicU32 = AtomicU32::new(0);
 
 /// How often any table of the process was indexed beyond its end.
+#[inline]
 pub fn strays() -> u32 {
     STRAYS.load(Ordering::Relaxed)
 }

@@ -171,12 +171,15 @@ impl AnyElevator {
         of_kind!(self, elevator => elevator.find_front(env, bio))
     }
 
-    #[inline]
+    #[inline(always)] // as above
     pub(crate) fn issued(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        of_kind!(self, elevator => elevator.issued(env, rq));
+        // What it dispatched counts as sent there.
+        if !matches!(self, AnyElevator::Fair(_)) {
+            of_kind!(self, elevator => elevator.issued(env, rq));
+        }
     }
 
-    #[inline]
+    #[inline(always)] // as above
     pub(crate) fn completed(&mut self, env: &mut Env<'_>, rq: RequestId) {
         of_kind!(self, elevator => elevator.completed(env, rq));
     }

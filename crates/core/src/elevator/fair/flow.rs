@@ -102,6 +102,12 @@ impl Flow {
         self.sync && self.jumps.count_ones() < JUMPS
     }
 
+    /// What it takes at a time where a stream's turn lasts `turn_ns`, or there are none.
+    #[inline]
+    pub(super) fn quantum_ns(&self, turn_ns: u64) -> u64 {
+        if turn_ns > 0 && self.is_stream() { turn_ns } else { self.cost_ns }
+    }
+
     /// Does it have several requests queued, which a disk may serve in an order of its own?
     #[inline]
     pub(super) fn is_deep(&self) -> bool {

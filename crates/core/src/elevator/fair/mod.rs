@@ -316,15 +316,12 @@ impl Elevator for Fair {
         (held.flow, held.queued) = (id, true);
         let flow = &mut self.flows[id.index()];
         flow.add(&mut self.links, rq, request, env.now);
-        let group = flow.group;
         self.queued += 1;
         self.model.seen(id, env.now);
         if !request.is_write() {
             self.model.read_came(env.now);
         }
-        self.groups[group.index()].queued += 1;
-        self.join_round(env, id);
-        self.press(env, id);
+        let group = self.take_part(env, id);
         if env.rounds.in_use() {
             self.arrived_for(env, group, id);
         }
@@ -460,11 +457,7 @@ impl Elevator for Fair {
     }
 
     fn ioprio_changed(&mut self, env: &mut Env<'_>, context: ContextId) {
-        let flow = FlowId::from_index(context.index());
-        if self.places[flow.index()].busy {
-            self.leave_round(flow);
-            self.join_round(env, flow);
-        }
+        self.rejoin(env, FlowId::from_index(context.index()));
     }
 
     fn idling_for(&self) -> Option<ContextId> {

@@ -51,7 +51,7 @@ impl Flow {
 
 impl GroupState {
     /// A request of `flow` came or went, which [may press](Flow::may_press).
-    #[inline]
+    #[inline(always)] // for its two callers
     pub(super) fn press(
         &mut self,
         links: &mut ListLinks<FlowId>,

@@ -6,6 +6,7 @@ use super::flow::{self, FlowId};
 use super::{Fair, MERGED_MAX, dues};
 use crate::collections::Id;
 use crate::elevator::Env;
+use crate::group::GroupId;
 use crate::request::{Request, RequestId};
 
 impl Fair {
@@ -20,26 +21,52 @@ impl Fair {
         self.places[flow.index()].start = 0;
     }
 
+    /// `flow`, which got a request, is in its round from now on. Answers with its group.
     #[inline(always)] // for `insert`
-    pub(super) fn join_round(&mut self, env: &Env<'_>, flow: FlowId) {
-        let (state, place) = (&mut self.flows[flow.index()], &mut self.places[flow.index()]);
-        dues::keep(&mut self.kept, state, false);
-        if place.busy {
+    pub(super) fn take_part(&mut self, env: &Env<'_>, id: FlowId) -> GroupId {
+        let turn_ns = self.turn_ns(env);
+        self.disturb_lone_turn(id);
+        let (flow, place) = (&mut self.flows[id.index()], &mut self.places[id.index()]);
+        let group_id = flow.group;
+        let group = &mut self.groups[group_id.index()];
+        group.queued += 1;
+        dues::keep(&mut self.kept, flow, false);
+        if !place.busy {
+            let ioprio = self.slots.ioprio(env.contexts, id);
+            place.quantum_ns = flow.quantum_ns(turn_ns);
+            group.round.join(&mut self.rounds, (id, place), ioprio, self.model.lag_ns(turn_ns));
+        }
+        if flow.may_press() {
+            group.press(&mut self.pressing, (id, flow, place), self.model.behind_ns(turn_ns));
+        }
+        group_id
+    }
+
+    /// `flow` has another priority.
+    #[cold]
+    pub(super) fn rejoin(&mut self, env: &Env<'_>, id: FlowId) {
+        if !self.places[id.index()].busy {
             return;
         }
-        let turn_ns = self.model.turn_ns(env.device, self.settings.turn_max_ns);
-        place.quantum_ns = if turn_ns > 0 && state.is_stream() { turn_ns } else { state.cost_ns };
-        let round = &mut self.groups[state.group.index()].round;
-        if let Some(turn) = self.turn {
-            let turn = &self.places[turn.index()];
-            if round.is_alone(turn) {
-                // Until now it was in nobody's way.
-                self.turn_start = turn.start;
-            }
+        self.leave_round(id);
+        let turn_ns = self.turn_ns(env);
+        self.disturb_lone_turn(id);
+        let (flow, place) = (&self.flows[id.index()], &mut self.places[id.index()]);
+        let ioprio = self.slots.ioprio(env.contexts, id);
+        place.quantum_ns = flow.quantum_ns(turn_ns);
+        let round = &mut self.groups[flow.group.index()].round;
+        round.join(&mut self.rounds, (id, place), ioprio, self.model.lag_ns(turn_ns));
+    }
+
+    /// `flow` is about to join its round, unless it is in it: until now the turn that goes on there may have been in nobody's way.
+    #[inline]
+    fn disturb_lone_turn(&mut self, flow: FlowId) {
+        let Some(turn) = self.turn else { return };
+        let round = &self.groups[self.flows[flow.index()].group.index()].round;
+        let place = &self.places[turn.index()];
+        if !self.places[flow.index()].busy && round.is_alone(place) {
+            self.turn_start = place.start;
         }
-        let ioprio = self.slots.ioprio(env.contexts, flow);
-        let place = &mut self.places[flow.index()];
-        round.join(&mut self.rounds, (flow, place), ioprio, self.model.lag_ns(turn_ns));
     }
 
     pub(super) fn leave_round(&mut self, flow: FlowId) {

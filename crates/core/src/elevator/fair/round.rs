@@ -79,6 +79,9 @@ impl Place {
     #[inline]
     fn moved(&mut self, more_ns: u64, less_ns: u64) -> Virtual {
         let owed_ns = core::mem::take(&mut self.owed_ns);
+        if owed_ns == 0 && less_ns == 0 {
+            return self.start.saturating_add(self.advance(more_ns));
+        }
         let more_ns = more_ns.saturating_add(owed_ns.max(0).unsigned_abs());
         let less_ns = less_ns.saturating_add(owed_ns.min(0).unsigned_abs());
         self.start.saturating_add(self.advance(more_ns)).saturating_sub(self.advance(less_ns))
@@ -231,7 +234,7 @@ impl Round {
     }
 
     /// `flow`, which is served for `cost_ns` now, wants nothing any more.
-    #[inline]
+    #[inline(always)] // for `take`
     pub(super) fn served_last(
         &mut self,
         links: &mut RoundLinks,
@@ -256,7 +259,11 @@ impl Round {
         let wrong_ns = cost_ns.min(COST_MAX_NS) as i64 - charged_ns.min(COST_MAX_NS) as i64;
         place.owed_ns += wrong_ns;
         if !place.busy {
-            place.start = place.moved(0, 0);
+            let advance = place.advance(place.owed_ns.unsigned_abs());
+            place.start = match core::mem::take(&mut place.owed_ns) > 0 {
+                true => place.start.saturating_add(advance),
+                false => place.start.saturating_sub(advance),
+            };
         } else if OWED * place.owed_ns.unsigned_abs() > place.quantum_ns {
             self.charge(links, (flow, place), 0, 0);
         }
@@ -304,7 +311,7 @@ impl Round {
     }
 
     /// Who is to be served: of the best class the eligible flow with the earliest deadline.
-    #[inline]
+    #[inline(always)] // for `next_flow`
     pub(super) fn first(&mut self, links: &mut RoundLinks, places: &mut Table<Place>) -> Option<FlowId> {
         let band = self.bands.iter_mut().find(|band| !band.is_empty())?;
         if band.ahead.first().is_some_and(|flow| band.has_reached(links.key(flow))) {
