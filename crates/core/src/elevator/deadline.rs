@@ -186,7 +186,7 @@ pub struct Deadline {
     links: SortedFifoLinks<RequestId>,
     settings: Settings,
     tick_ns: u64,
-    /// The last tick anybody asked for: most often the clock has not gone on by one.
+    /// The last tick that was asked for: most often the clock has not gone on by one.
     last_tick_ns: u64,
     derived: Derived,
 }

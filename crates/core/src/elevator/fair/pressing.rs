@@ -34,7 +34,7 @@ impl Model {
         turn_ns.max(LAG_REQUESTS * self.longest_ns)
     }
 
-    /// By how much a light flow is behind: where nobody has turns, by more than the round makes up for by itself.
+    /// By how much a light flow is behind: where no flow has turns, by more than the round makes up for by itself.
     #[inline]
     pub(super) fn behind_ns(&self, turn_ns: u64) -> u64 {
         if turn_ns > 0 { 0 } else { self.longest_ns }

@@ -58,7 +58,7 @@ impl Fair {
         round.join(&mut self.rounds, (id, place), ioprio, self.model.lag_ns(turn_ns));
     }
 
-    /// `flow` is about to join its round, unless it is in it: until now the turn that goes on there may have been in nobody's way.
+    /// `flow` is about to join its round, unless it is in it: until now the turn that goes on there may have been in no other flow's way.
     #[inline]
     fn disturb_lone_turn(&mut self, flow: FlowId) {
         let Some(turn) = self.turn else { return };
