@@ -31,7 +31,6 @@ impl Cfq {
     }
 
     /// The queue of `id`'s level whose next request is nearest to the head, if it is close.
-    #[inline]
     fn nearest(&self, requests: &Requests, id: QueueId) -> Option<QueueId> {
         let queue = self.queue(id);
         let tree = &self.groups[queue.group.index()].positions[usize::from(queue.level & 7)];

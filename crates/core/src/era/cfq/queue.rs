@@ -2,7 +2,8 @@
 
 use super::choose::prefer;
 use super::coop::CHAIN_MAX;
-use super::groups::{GroupState, STRANGERS};
+use super::groups::GroupState;
+use super::groups::STRANGERS;
 use super::idle::SeekMean;
 use super::{Cfq, Cooperators, Derived, NEVER, Spent, Trees, Units};
 use crate::collections::{Id, SortedFifo, Stack, Table, Tree};
@@ -572,7 +573,6 @@ impl Cfq {
     }
 
     /// A queue got its first request.
-    #[inline]
     fn enter_round(&mut self, env: &mut Env<'_>, id: QueueId, now: u64) {
         self.choose_group(env, id);
         let queue = &mut self.queues[id.index()];
@@ -598,7 +598,6 @@ impl Cfq {
         self.settle_group_of(env, id);
     }
 
-    #[inline]
     pub(super) fn leave_round(&mut self, env: &mut Env<'_>, id: QueueId) {
         let queue = &mut self.queues[id.index()];
         let group = &mut self.groups[queue.group.index()];
