@@ -6,6 +6,10 @@
 //! is too much of it lets hundreds of small ones pass before it is used up.) A shift ends early when a flow of a
 //! higher class becomes busy, or a sync write arrives in a group that has had less.
 //!
+//! **A group that has all that is queued** keeps its shift for [`ALONE_NS`] at a time: to charge
+//! the tree after each request, leave it and come back would change nothing but the time it takes. The first request of
+//! another group ends that, before the other group takes part: what was billed until then is charged.
+//!
 //! **A group that runs dry** keeps its place while it is worth waiting for (`group_idle`, and its think time), on a device that
 //! serves one after the other; when it is next, nothing goes out before its request comes or the wait is over, and it pays for
 //! that. On a device that serves many at once waiting costs others more than it gives, and the group leaves; so it does where
@@ -22,6 +26,9 @@ use crate::group::GroupId;
 
 /// Groups that keep their place without requests: so many are looked at, at most, to find one that has some.
 const DRY_MAX: u32 = 8;
+/// So long a group that has all that is queued is served before the tree is charged: no longer than the shortest turn that the tree
+/// reckons with, so that its deadlines are what they would be.
+const ALONE_NS: u64 = MS;
 /// The device idles for a group whose answer is to come while the device answers any group, or this long.
 const ANSWER_NS: u64 = 100 * MS;
 
@@ -81,6 +88,8 @@ pub(super) struct Shift {
     sent_ns: u64,
     /// A group came that it makes way for.
     makes_way: bool,
+    /// It went on because no other group had anything queued, and the tree does not know all of it.
+    alone: bool,
 }
 
 impl Fair {
@@ -93,7 +102,7 @@ impl Fair {
             return Ok(GroupId::ROOT);
         }
         if let Some(shift) = self.shift {
-            if self.shift_lasts(env, &shift) {
+            if self.goes_on_alone(env, &shift) || self.shift_lasts(env, &shift) {
                 return Ok(shift.group);
             }
             self.end_shift(env);
@@ -103,7 +112,7 @@ impl Fair {
         for _ in 0..=self.dry {
             let Some(group) = env.rounds.next(env.now) else { return Err(Decision::Rest) };
             if self.groups[group.index()].queued > 0 {
-                self.shift = Some(Shift { group, since_ns: env.now, sent_ns: 0, makes_way: false });
+                self.shift = Some(Shift { group, since_ns: env.now, sent_ns: 0, makes_way: false, alone: false });
                 return Ok(group);
             }
             if let Some(until) = self.group_worth_waiting_until(env, group) {
@@ -113,6 +122,23 @@ impl Fair {
         }
         debug_assert!(false, "requests are queued, but no group is busy");
         Err(Decision::Rest)
+    }
+
+    /// Has its group, where no stream has a turn, all that is queued, and something of that is the elevator's?
+    #[inline]
+    fn goes_on_alone(&mut self, env: &Env<'_>, shift: &Shift) -> bool {
+        let goes_on = self.groups[shift.group.index()].queued > 0
+            && env.now.saturating_sub(shift.since_ns) < ALONE_NS
+            && self.is_alone(env, shift.group);
+        if let Some(shift) = &mut self.shift {
+            shift.alone |= goes_on;
+        }
+        goes_on
+    }
+
+    #[inline]
+    fn is_alone(&self, env: &Env<'_>, group: GroupId) -> bool {
+        self.turn.is_none() && env.rounds.is_alone(group)
     }
 
     /// A shift goes on while a stream's turn does: no longer than the group's part of a round.
@@ -173,6 +199,9 @@ impl Fair {
             if core::mem::take(&mut state.is_dry) {
                 self.dry -= 1;
             }
+            if self.turn.is_none() && self.shift.is_some_and(|shift| shift.alone && shift.group != group) {
+                self.end_shift(env);
+            }
             self.settle(env, group);
         }
         let is_urgent = self.flows[flow.index()].urgent > 0;
@@ -187,8 +216,13 @@ impl Fair {
         if let Some(shift) = &mut self.shift {
             shift.sent_ns = shift.sent_ns.saturating_add(cost_ns);
         }
-        if was_last {
-            self.ran_dry(env, group);
+        if !was_last {
+            return;
+        }
+        let alone = self.is_alone(env, group);
+        match &mut self.shift {
+            Some(shift) if alone && shift.group == group => shift.alone = true,
+            _ => self.ran_dry(env, group),
         }
     }
 
