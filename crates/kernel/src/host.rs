@@ -232,9 +232,20 @@ impl Host {
 
     #[inline]
     pub(crate) fn note(&mut self, call: Call, answer: Answer) {
+        self.note_with(|| (call, answer));
+    }
+
+    /// As [`Host::note`], for the calls that every request passes: what is to be noted is put together only if it is.
+    #[inline(always)]
+    fn note_with(&mut self, call: impl FnOnce() -> (Call, Answer)) {
         if self.check() && self.recorder.is_on() {
-            self.recorder.push(self.now, call, answer);
+            self.record(call());
         }
+    }
+
+    #[cold]
+    fn record(&mut self, (call, answer): (Call, Answer)) {
+        self.recorder.push(self.now, call, answer);
     }
 
     /// Did the present call keep to the tables? If not, the queue is broken, and given up.
@@ -331,7 +342,7 @@ impl Host {
         if let Some(rq) = rq {
             self.queue.insert(rq, now);
         }
-        self.note(Call::Insert(*arrival), Answer::number(rq.map(slot)));
+        self.note_with(|| (Call::Insert(*arrival), Answer::number(rq.map(slot))));
         rq.map(slot)
     }
 
@@ -372,7 +383,7 @@ impl Host {
         let mut answer = Dispatch::Empty;
         if self.first_come.is_none() {
             answer = self.queue.dispatch(now);
-            self.note(Call::Dispatch, Answer::from(answer));
+            self.note_with(|| (Call::Dispatch, Answer::from(answer)));
         }
         match (&mut self.first_come, answer) {
             (None, _) => answer,
@@ -413,7 +424,7 @@ impl Host {
             _ => return debug_assert!(false, "completed a request the device does not have"),
         }
         self.release(id(slot));
-        self.note(Call::Complete(slot), Answer::None);
+        self.note_with(|| (Call::Complete(slot), Answer::None));
     }
 
     /// The device gave a request back; the module keeps it.
