@@ -272,7 +272,7 @@ impl Host {
         }
     }
 
-    #[inline]
+    #[inline(always)] // into the three that take a slot
     fn take(&mut self, arrival: &Arrival) -> Option<RequestId> {
         let group = self.queue.groups().known(group(arrival.group));
         let context = self.context(arrival.context, group);
@@ -296,7 +296,7 @@ impl Host {
         Some(rq)
     }
 
-    #[inline]
+    #[inline(always)] // into the one that completes
     fn release(&mut self, rq: RequestId) {
         let request = &self.queue.requests()[rq];
         let (group, writes_back) = (request.group, writes_back(request));
@@ -332,7 +332,7 @@ impl Host {
     }
 
     /// A request for the elevator; `None` when all slots are taken.
-    #[inline]
+    #[inline(always)] // into the call from C
     pub fn insert(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
         let now = self.enter(now);
         if let Some(first_come) = &mut self.first_come {
@@ -377,7 +377,7 @@ impl Host {
     }
 
     /// The next request, or why there is none.
-    #[inline]
+    #[inline(always)] // as `insert`
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
         let now = self.enter(now);
         let mut answer = Dispatch::Empty;
@@ -408,7 +408,7 @@ impl Host {
     }
 
     /// The device is done with a request; its slot is free again.
-    #[inline]
+    #[inline(always)] // as `insert`
     pub fn complete(&mut self, slot: Slot, now: u64) {
         let now = self.enter(now);
         if let Some(first_come) = &mut self.first_come {

@@ -6,9 +6,9 @@
 //! is too much of it lets hundreds of small ones pass before it is used up.) A shift ends early when a flow of a
 //! higher class becomes busy, or a sync write arrives in a group that has had less.
 //!
-//! **A group that has all that is queued** keeps its shift for [`ALONE_NS`] at a time: to charge
-//! the tree after each request, leave it and come back would change nothing but the time it takes. The first request of
-//! another group ends that, before the other group takes part: what was billed until then is charged.
+//! **A group that has all that is queued** keeps its shift for [`ALONE_NS`] at a time: to charge the tree after each request, to
+//! leave it and to come back would change nothing, and costs more than all else. Once another group has a request, what was billed
+//! until then is charged before the tree is asked.
 //!
 //! **A group that runs dry** keeps its place while it is worth waiting for (`group_idle`, and its think time), on a device that
 //! serves one after the other; when it is next, nothing goes out before its request comes or the wait is over, and it pays for
@@ -88,8 +88,6 @@ pub(super) struct Shift {
     sent_ns: u64,
     /// A group came that it makes way for.
     makes_way: bool,
-    /// It went on because no other group had anything queued, and the tree does not know all of it.
-    alone: bool,
 }
 
 impl Fair {
@@ -112,7 +110,7 @@ impl Fair {
         for _ in 0..=self.dry {
             let Some(group) = env.rounds.next(env.now) else { return Err(Decision::Rest) };
             if self.groups[group.index()].queued > 0 {
-                self.shift = Some(Shift { group, since_ns: env.now, sent_ns: 0, makes_way: false, alone: false });
+                self.shift = Some(Shift { group, since_ns: env.now, sent_ns: 0, makes_way: false });
                 return Ok(group);
             }
             if let Some(until) = self.group_worth_waiting_until(env, group) {
@@ -126,14 +124,10 @@ impl Fair {
 
     /// Has its group, where no stream has a turn, all that is queued, and something of that is the elevator's?
     #[inline]
-    fn goes_on_alone(&mut self, env: &Env<'_>, shift: &Shift) -> bool {
-        let goes_on = self.groups[shift.group.index()].queued > 0
+    fn goes_on_alone(&self, env: &Env<'_>, shift: &Shift) -> bool {
+        self.groups[shift.group.index()].queued > 0
             && env.now.saturating_sub(shift.since_ns) < ALONE_NS
-            && self.is_alone(env, shift.group);
-        if let Some(shift) = &mut self.shift {
-            shift.alone |= goes_on;
-        }
-        goes_on
+            && self.is_alone(env, shift.group)
     }
 
     #[inline]
@@ -199,9 +193,6 @@ impl Fair {
             if core::mem::take(&mut state.is_dry) {
                 self.dry -= 1;
             }
-            if self.turn.is_none() && self.shift.is_some_and(|shift| shift.alone && shift.group != group) {
-                self.end_shift(env);
-            }
             self.settle(env, group);
         }
         let is_urgent = self.flows[flow.index()].urgent > 0;
@@ -219,10 +210,9 @@ impl Fair {
         if !was_last {
             return;
         }
-        let alone = self.is_alone(env, group);
-        match &mut self.shift {
-            Some(shift) if alone && shift.group == group => shift.alone = true,
-            _ => self.ran_dry(env, group),
+        // It may be back before another group comes; if not it leaves when its shift ends.
+        if self.shift.is_none_or(|shift| shift.group != group) || !self.is_alone(env, group) {
+            self.ran_dry(env, group);
         }
     }
 
