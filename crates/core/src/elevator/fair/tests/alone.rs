@@ -48,6 +48,20 @@ fn a_pause_of_another_that_is_waited_for_is_no_time_alone() {
     assert!(beside * 100 >= alone * 95 && got <= 105, "{beside} of {alone} requests; {got}");
 }
 
+/// Another group's request does not wait for the end of a shift that goes on because its group was alone.
+#[test]
+fn who_comes_to_one_that_was_alone_does_not_wait_for_its_shift() {
+    let (mut machine, [first, second]) = Machine::with_groups(FAST_FLASH, [100, 100]);
+    machine.task_in(first, DEEP);
+    let comes = machine.task_in(second, Load { think_ns: 2 * MS, ..READS });
+    machine.run(SECOND);
+    machine.forget();
+    machine.run(SECOND);
+    let (longest_ns, mean_ns) = machine.waited_ns(comes);
+    let access_ns = FAST_FLASH.access_ns;
+    assert!(longest_ns <= 3 * access_ns && mean_ns <= 2 * access_ns, "{longest_ns}, mean {mean_ns} ns");
+}
+
 /// What was billed while it was alone is charged in the end: the groups' statistics add up to what the device did.
 #[test]
 fn what_was_not_charged_at_once_is_charged_in_the_end() {
