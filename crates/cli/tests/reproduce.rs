@@ -160,6 +160,7 @@ fn verdicts_that_chance_decides_are_listed() {
     let ours = page["experiments"][0]["rows"][0]["cells"][0]["ours"].as_f64().unwrap();
     let (narrow, _) = reproduce(&of_disk(ours, 1e-6, ""), "--seeds 2..3");
     assert!(narrow.stdout.contains("1 of 1 comparisons change their verdict"), "{}", narrow.stdout);
+    assert!(!narrow.stdout.contains("printed figures"), "no letter's: {}", narrow.stdout);
     assert_eq!(narrow.code, 1);
     let (wide, _) = reproduce(&of_disk(ours, 0.9, ""), "--seeds 2..3");
     assert!(wide.stdout.contains("0 of 1 comparisons change their verdict"), "{}", wide.stdout);
@@ -167,4 +168,53 @@ fn verdicts_that_chance_decides_are_listed() {
     let (wrong, _) = reproduce(&of_disk(ours, 0.9, ""), "--seeds 5..2");
     assert!(wrong.stderr.contains("no seed from 5 to 2"), "{}", wrong.stderr);
     assert_eq!(wrong.code, 2);
+}
+
+/// What `--seeds` says of the figures that a letter prints: all seeds, some, none.
+#[test]
+fn printed_figures_are_counted_by_how_many_seeds_reproduce_them() {
+    let of_disk = |published: f64, tolerance: f64| {
+        let text = experiment(published, tolerance, "letter = \"A letter\"");
+        text.replace("\"null\"", "\"sata7200-2009\"").replace("rw=read\n", "rw=randread\n")
+    };
+    let count = |text: &str| {
+        let (answer, _) = reproduce(text, "--seeds 2..3");
+        let row = answer.stdout.lines().find(|line| line.starts_with("A letter")).map(str::to_owned);
+        let row = row.unwrap_or_else(|| panic!("{}", answer.stdout));
+        row.split_whitespace().skip(2).map(|n| n.parse().unwrap()).collect::<Vec<u32>>()
+    };
+    assert_eq!(count(&of_disk(80.0, 0.9)), [1, 0, 0]);
+    assert_eq!(count(&of_disk(1e6, 0.1)), [0, 0, 1]);
+}
+
+/// A figure that another experiment counts is not one more printed figure.
+#[test]
+fn a_figure_shown_again_counts_apart() {
+    let text = experiment(1.0, 1.0, "compare = \"at-least\"\nletter = \"A letter\"");
+    let (printed, _) = reproduce(&text, "");
+    assert!(printed.stdout.contains("printed: A letter"), "{}", printed.stdout);
+    let (again, _) = reproduce(&text.replace("letter =", "origin = \"again\"\nletter ="), "");
+    assert!(again.stdout.contains("again: A letter"), "{}", again.stdout);
+    assert!(!again.stdout.contains("printed: A letter"), "{}", again.stdout);
+}
+
+/// `hole_write_us`: each direct write into a hole of an ext3 file takes so much longer; one over blocks that are there does not.
+#[test]
+fn a_write_into_a_hole_takes_what_the_scenario_says_besides() {
+    let of_a_write_us = |fresh: bool, more: f64| {
+        let text = experiment(1.0, 1.0, "compare = \"at-least\"")
+            .replace("rw=read\n", "rw=randwrite\n")
+            .replace(
+                "device = \"null\"",
+                &format!(
+                    "device = \"null\"\nkernel = \"2.6.31\"\nfilesystem = \"ext3\"\nfresh_files = {fresh}\nhole_write_us = {more}"
+                ),
+            );
+        let (answer, _) = reproduce(&text, "--output-format json");
+        let page: Value = serde_json::from_str(&answer.stdout).unwrap_or_else(|_| panic!("{}", answer.stderr));
+        1e6 / page["experiments"][0]["rows"][0]["cells"][0]["ours"].as_f64().unwrap()
+    };
+    let longer = |fresh| of_a_write_us(fresh, 93.0) - of_a_write_us(fresh, 0.0);
+    assert!((longer(true) - 93.0).abs() < 1.0, "{}", longer(true));
+    assert!(longer(false).abs() < 1.0, "{}", longer(false));
 }

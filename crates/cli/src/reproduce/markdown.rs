@@ -31,7 +31,8 @@ const LETTERS: [(&str, &str); 6] = [
 const ORIGINS: &str = "\
 *Printed*: the figure stands in a letter or another public text. *Derived*: a ratio of printed figures, or one that a letter gives in words.
 *Statement*: a range that follows from a letter's figures or words. *Fitted*: a value of the model was chosen so that the figure is reproduced, so the
-figure proves nothing. *Our aim*: a target of this project, without a publication. A figure counts once, even if several schedulers should show it.
+figure proves nothing. *Again*: a figure that another experiment counts already, here on another disk. *Our aim*: a target of this project, without a
+publication. A figure counts once, even if several schedulers should show it.
 
 ";
 

@@ -1,6 +1,8 @@
 //! Which verdicts chance decides: every experiment with several seeds, and the comparisons whose verdict changes.
 
-use fairlift_sim::scenario::{Case, Scenario};
+use std::collections::BTreeMap;
+
+use fairlift_sim::scenario::{Case, Origin, Scenario};
 
 use super::{Row, Status, run};
 use crate::args::ReproduceArguments;
@@ -54,12 +56,22 @@ struct Change {
     ours: Vec<(f64, bool)>,
 }
 
+/// Of the figures that a letter prints: how many are reproduced with all seeds, with some and with none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Printed {
+    all: usize,
+    some: usize,
+    none: usize,
+}
+
 /// What chance does to all experiments.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     comparisons: usize,
     /// By experiment.
     changes: Vec<(String, Vec<Change>)>,
+    /// By letter.
+    printed: BTreeMap<String, Printed>,
 }
 
 impl Changes {
@@ -83,6 +95,7 @@ pub(super) fn changes(
             runs.push(run(&with_seed(&scenario, seed), &label, arguments)?);
         }
         found.comparisons += runs[0].iter().map(|row| row.cells.len()).sum::<usize>();
+        count_printed(&runs[1..], &mut found.printed);
         found.changes.push((scenario.name, changed(&runs)));
     }
     Ok(found)
@@ -95,6 +108,33 @@ fn with_seed(scenario: &Scenario, seed: u64) -> Scenario {
     Scenario { cases, ..scenario.clone() }
 }
 
+/// Add an experiment's printed figures, each once, to those of their letters; `runs` has one run a seed.
+fn count_printed(runs: &[Vec<Row>], printed: &mut BTreeMap<String, Printed>) {
+    let mut good: BTreeMap<(&str, usize, &str), Vec<bool>> = BTreeMap::new();
+    for (seed, rows) in runs.iter().enumerate() {
+        for row in rows {
+            let p = &row.published;
+            for cell in row.cells.iter().filter(|cell| p.origin_of(&cell.case) == Origin::Printed) {
+                let key = (p.letter.as_str(), p.entry, cell.case.as_str());
+                let of_seeds = good.entry(key).or_insert_with(|| vec![true; runs.len()]);
+                of_seeds[seed] &= is_good(Status::of(cell));
+            }
+        }
+    }
+    for ((letter, ..), of_seeds) in good {
+        let count = printed.entry(letter.to_owned()).or_default();
+        *match of_seeds.iter().filter(|good| **good).count() {
+            0 => &mut count.none,
+            n if n == of_seeds.len() => &mut count.all,
+            _ => &mut count.some,
+        } += 1;
+    }
+}
+
+fn is_good(status: Status) -> bool {
+    matches!(status, Status::Reproduced | Status::Better | Status::Stale)
+}
+
 /// Of the rows of each run (of the same experiment) the comparisons that end differently.
 fn changed(runs: &[Vec<Row>]) -> Vec<Change> {
     let mut changes = Vec::new();
@@ -102,8 +142,7 @@ fn changed(runs: &[Vec<Row>]) -> Vec<Change> {
         for (nth, cell) in row.cells.iter().enumerate() {
             let of_run = |rows: &Vec<Row>| {
                 let cell = &rows[at].cells[nth];
-                let good = matches!(Status::of(cell), Status::Reproduced | Status::Better | Status::Stale);
-                (cell.ours, good)
+                (cell.ours, is_good(Status::of(cell)))
             };
             let ours: Vec<(f64, bool)> = runs.iter().map(of_run).collect();
             if ours.iter().any(|(_, good)| *good != ours[0].1) {
@@ -136,12 +175,33 @@ pub(super) fn text(found: &Changes, seeds: Seeds, style: Style) -> String {
         out.push_str(&grid.render(Style::Plain, 24));
         out.push('\n');
     }
+    out.push_str(&printed_text(&found.printed));
     let count: usize = found.changes.iter().map(|(_, changes)| changes.len()).sum();
     out.push_str(&format!(
         "{count} of {} comparisons change their verdict with the seed ({} to {}; '-': not reproduced)\n",
         found.comparisons, seeds.first, seeds.last
     ));
     out
+}
+
+/// The printed figures of each letter by what became of them, then all.
+fn printed_text(printed: &BTreeMap<String, Printed>) -> String {
+    let mut grid = Grid::default();
+    let head = ["printed figures", "reproduced with all seeds", "with some", "with none"];
+    grid.row(head.map(word).into());
+    let mut all = Printed::default();
+    let mut row = |letter: &str, p: &Printed| {
+        let numbers = [p.all, p.some, p.none].map(|n| number(n.to_string()));
+        grid.row(std::iter::once(word(letter)).chain(numbers).collect());
+    };
+    for (letter, p) in printed {
+        row(letter, p);
+        all = Printed { all: all.all + p.all, some: all.some + p.some, none: all.none + p.none };
+    }
+    if printed.len() > 1 {
+        row("all", &all);
+    }
+    if printed.is_empty() { String::new() } else { format!("{}\n", grid.render(Style::Plain, 24)) }
 }
 
 #[cfg(test)]

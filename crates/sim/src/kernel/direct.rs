@@ -106,6 +106,10 @@ impl Sys {
             let written = self.write_file(io.file, direct_end, rest).await;
             self.write_and_wait(io.file).await;
             self.invalidate(io.file);
+            let extra = self.machine.borrow().kernel.rules.cpu_per_hole_write_ns;
+            if extra > 0 {
+                self.compute(extra).await;
+            }
             if let Err(error) = written {
                 self.close_op(op);
                 self.completion_of(op).await;

@@ -43,6 +43,9 @@ pub struct Rules {
     pub cpu_per_io_ns: u64,
     /// Processor time to copy one page between program and page cache, nanoseconds.
     pub cpu_per_page_ns: u64,
+    /// Processor time that a direct write which falls back to a buffered one takes above that of its parts (pages, a journal's handle,
+    /// blocks, a wait for all pages of the file), nanoseconds. A scenario sets it; by itself it is 0.
+    pub cpu_per_hole_write_ns: u64,
     /// Largest readahead window (`queue/read_ahead_kb`), KiB; 0 = no readahead.
     pub read_ahead_kib: u64,
     /// Time until a task that another one woke runs, nanoseconds (between the journal's thread and those it serves).
@@ -214,6 +217,7 @@ const V2_6_28: Rules = Rules {
     fsync_write: Flags::NONE,
     cpu_per_io_ns: 5_000,
     cpu_per_page_ns: 1_000,
+    cpu_per_hole_write_ns: 0,
     read_ahead_kib: 128,
     switch_ns: 40_000,
     writeback: WRITEBACK_29,

@@ -72,6 +72,7 @@ struct File {
     journal_yields: bool,
     #[serde(default)]
     fresh_files: bool,
+    hole_write_us: Option<Spanned<f64>>,
     volume: Option<Spanned<FileVolume>>,
     jobs: Option<Spanned<String>>,
     jobs_file: Option<Spanned<String>>,
@@ -229,6 +230,12 @@ impl Reader<'_> {
                 .clone(),
         };
         rules.journal_yields |= file.journal_yields;
+        if let Some(us) = &file.hole_write_us {
+            if !(0.0..=1e6).contains(us.get_ref()) {
+                return Err(self.at(us.span(), "hole_write_us must be 0 to 1000000 (a second)".to_owned()));
+            }
+            rules.cpu_per_hole_write_ns = (*us.get_ref() * 1e3) as u64;
+        }
         let mut schedulers = Vec::new();
         for text in &file.schedulers {
             schedulers.push(

@@ -78,14 +78,16 @@ pub enum Origin {
     Statement,
     /// A value of the model was chosen so that it is reproduced: it proves nothing.
     Fitted,
+    /// A figure of a letter that another experiment counts: here on another disk or with another setting.
+    Again,
     /// Not published: it is what this project wants.
     Aim,
 }
 
 impl Origin {
     /// All of them, in the order to show them.
-    pub const ALL: [Origin; 5] =
-        [Origin::Printed, Origin::Derived, Origin::Statement, Origin::Fitted, Origin::Aim];
+    pub const ALL: [Origin; 6] =
+        [Origin::Printed, Origin::Derived, Origin::Statement, Origin::Fitted, Origin::Again, Origin::Aim];
 
     /// What to call its figures.
     pub const fn label(self) -> &'static str {
@@ -94,6 +96,7 @@ impl Origin {
             Origin::Derived => "derived",
             Origin::Statement => "statement",
             Origin::Fitted => "fitted",
+            Origin::Again => "again",
             Origin::Aim => "our aim",
         }
     }

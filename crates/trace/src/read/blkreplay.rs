@@ -7,10 +7,11 @@ use crate::error::Problem;
 use crate::event::{Action, Event};
 use crate::rwbs;
 
-/// Free text, a line of column names that begins with `start`, then
+/// Free text, a line of column names that begins with `start`, perhaps more text, then
 /// `seconds ; sector ; sectors ; R|W… ; replay_delay ; replay_duration` (the last two in seconds, 0 before a replay).
 #[derive(Default)]
 pub(crate) struct Blkreplay {
+    named: bool,
     in_table: bool,
 }
 
@@ -18,12 +19,13 @@ impl LineParser for Blkreplay {
     fn parse(&mut self, line: &[u8], _: &mut Shared) -> Result<Option<Event>, Problem> {
         let text = line.trim_ascii();
         if !self.in_table {
-            // Text of any kind stands before the table; a file without column names begins with its first row.
-            let is_header = text.starts_with(b"start") && text.contains(&b';');
-            let is_row = text.first().is_some_and(u8::is_ascii_digit)
-                && text.iter().filter(|&&byte| byte == b';').count() >= 3;
-            self.in_table = is_header || is_row;
+            // Text of any kind stands before the column names, and text without columns behind them; a file without column names
+            // begins with its first row.
+            let has_columns = text.iter().filter(|&&byte| byte == b';').count() >= 3;
+            let is_row = has_columns && (self.named || text.first().is_some_and(u8::is_ascii_digit));
+            self.in_table = is_row;
             if !is_row {
+                self.named |= text.starts_with(b"start") && text.contains(&b';');
                 return Ok(None);
             }
         }
@@ -65,11 +67,20 @@ mod tests {
         assert!(
             parse("start ; sector; length ; op ;  replay_delay=0 ; replay_duration=0").unwrap().is_none()
         );
+        assert!(parse("Converted by hand; see the licence").unwrap().is_none());
         let event = parse("      0.449518165 ;     37766917 ;   14 ; W ; 0.0 ; 0.002").unwrap().unwrap();
         assert_eq!((event.time_ns, event.sector, event.bytes), (449_518_165, 37_766_917, 14 * 512));
         assert_eq!((event.op, event.response_ns), (Op::Write, Some(2_000_000)));
         let ahead = parse("1.5 ; 8 ; 8 ; RA ; 0.0 ; 0.0").unwrap().unwrap();
         assert_eq!((ahead.op, ahead.flags, ahead.response_ns), (Op::Read, Flags::READAHEAD, None));
         assert!(parse("more text").is_err());
+    }
+
+    #[test]
+    fn a_bad_first_row_behind_the_column_names_is_a_fault() {
+        let mut parser = Blkreplay::default();
+        let mut parse = |line: &str| parser.parse(line.as_bytes(), &mut Shared::default());
+        assert!(parse("start ; sector; length ; op").unwrap().is_none());
+        assert!(parse("x.5 ; 8 ; 8 ; R ; 0.0 ; 0.0").is_err());
     }
 }
