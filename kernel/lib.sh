@@ -38,10 +38,16 @@ packages() {
     command -v apt-get >/dev/null 2>&1 || die "needs what Debian has in the packages:$missing"
     [ "$(id -u)" = 0 ] || die "please install:$missing"
     echo "installing:$missing" >&2
-    apt-get update -qq
+    # Another apt-get that runs is waited for.
+    log=$(mktemp)
     # shellcheck disable=SC2086 # a list of packages
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 ||
+    if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends \
+        $missing; } >"$log" 2>&1; then
+        tail -n 5 "$log" >&2
+        rm -f "$log"
         die "cannot install:$missing"
+    fi
+    rm -f "$log"
 }
 
 # A compiler with the sources of core and alloc, which the module builds anew with the kernel's code model; empty if none.

@@ -212,8 +212,10 @@ static void fl_prepare_request(struct request *rq)
 	rq->elv.icq = fl_wants_contexts(fq->elevator) && !fl_is_outlet() ? fl_get_icq(rq->q) : NULL;
 	rq->elv.priv[0] = NULL;
 	fl_set_place(rq, FL_OUTSIDE);
-	fl_note_sender(fq, rq);
-	fl_turn_is_used(fq, rq);
+	if (unlikely((__force u32)(rq->rq_flags & (FL_RQF_CHARGED | FL_RQF_TURN | FL_RQF_THREAD)))) {
+		fl_note_sender(fq, rq);
+		fl_turn_is_used(fq, rq);
+	}
 	if (unlikely(op_is_flush(rq->cmd_flags))) {
 		rq->rq_flags |= FL_RQF_WANTS_FLUSH;
 		atomic_inc(&fq->want_flush);
@@ -261,7 +263,8 @@ static bool fl_hand_over(struct fl_queue *fq, struct request *rq, bool at_head, 
 	return true;
 }
 
-void fl_insert(struct fl_queue *fq, struct request *rq, bool at_head, u64 now)
+/* Not a part of others: test/wake slows it down. */
+noinline __noclone void fl_insert(struct fl_queue *fq, struct request *rq, bool at_head, u64 now)
 {
 	if (fl_goes_past_queue(fq, rq)) {
 		fl_send_past_queue(fq, rq, now);
@@ -323,7 +326,8 @@ static void fl_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 	}
 	fl_unlock(fq, FL_HOLD_INSERT);
 	local_irq_enable();
-	fl_free_merged(&merged);
+	if (unlikely(!list_empty(&merged)))
+		fl_free_merged(&merged);
 }
 
 /* Without a look at the lock: blk-mq asks often, and asks again after every insert, completion and timer. */
@@ -445,18 +449,20 @@ static struct request *fl_next(struct fl_queue *fq, u64 now)
  */
 static void fl_tell_tags(struct fl_queue *fq, u64 now)
 {
-	u32 queues = fl_pools(fq->q), tags = fq->q->nr_requests;
-	u32 for_async = min(fl_async_depth(fq), tags);
+	u32 queues, tags = fq->q->nr_requests, for_async = READ_ONCE(fq->async_depth);
 
+	/* The number of queues does not change under an elevator. */
+	if (likely(tags == fq->told_tags[1] && for_async == fq->told_tags[0]))
+		return;
+	fq->told_tags[0] = for_async;
+	fq->told_tags[1] = tags;
+	queues = fl_pools(fq->q);
+	for_async = min(fl_async_depth(fq), tags);
 	/* Rounded up to a word's part, as fl_limit_depth() has it. */
 	if (fl_depth_is_by_word)
 		for_async = min(max(for_async * fq->word_tags / max(tags, 1u), 1u) * DIV_ROUND_UP(tags, fq->word_tags), tags);
 	tags *= queues;
 	for_async *= queues;
-	if (likely(tags == fq->told_tags[1] && for_async == fq->told_tags[0]))
-		return;
-	fq->told_tags[0] = for_async;
-	fq->told_tags[1] = tags;
 	fairlift_request_slots(fq->core, tags, for_async, now);
 }
 
@@ -511,7 +517,8 @@ static struct request *fl_dispatch_request(struct blk_mq_hw_ctx *hctx)
 	}
 	fl_unlock(fq, FL_HOLD_DISPATCH);
 	local_irq_enable();
-	fl_free_merged(&merged);
+	if (unlikely(!list_empty(&merged)))
+		fl_free_merged(&merged);
 	return rq;
 }
 

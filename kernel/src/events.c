@@ -43,8 +43,9 @@ void fl_arrive(struct fl_queue *fq, struct list_head *list, u64 now)
 	struct llist_node *newest = NULL, *oldest = NULL;
 	struct request *rq, *next;
 
+	/* All of them go: none is taken out of the list by itself. */
 	list_for_each_entry_safe(rq, next, list, queuelist) {
-		list_del_init(&rq->queuelist);
+		INIT_LIST_HEAD(&rq->queuelist);
 		rq->fifo_time = now;
 		fl_set_place(rq, FL_ARRIVING);
 		trace_block_rq_insert(rq);
@@ -55,6 +56,7 @@ void fl_arrive(struct fl_queue *fq, struct list_head *list, u64 now)
 	}
 	if (!newest)
 		return;
+	INIT_LIST_HEAD(list);
 	llist_add_batch(newest, oldest, &fq->events);
 	if (!READ_ONCE(fq->arrived))
 		WRITE_ONCE(fq->arrived, true);

@@ -9,10 +9,11 @@
 
 u16 fl_flags(blk_opf_t opf)
 {
-	u16 flags = 0;
+	u16 flags = op_is_sync(opf) ? FAIRLIFT_SYNC : 0;
 
-	if (op_is_sync(opf))
-		flags |= FAIRLIFT_SYNC;
+	/* Most requests: a read without more. */
+	if (likely(!op_is_write(opf) && !(opf & (REQ_META | REQ_FUA | REQ_PREFLUSH | REQ_RAHEAD | REQ_NOMERGE))))
+		return flags;
 	if (opf & REQ_META)
 		flags |= FAIRLIFT_META;
 	/* Today's kernel marks the writes that will be followed by more, not those that will not. */

@@ -85,7 +85,7 @@ struct fl_queue {
 	unsigned int queued;		/* with the core or waiting */
 	unsigned int in_flight;		/* dispatched, and neither done nor inserted again */
 	u32 bio_context;		/* of the bio fl_bio_merge is about */
-	u32 told_tags[2];		/* what the core knows of the tags: of async requests, of all */
+	u32 told_tags[2];		/* what the tags were when the core was told: async_depth, nr_requests */
 	bool flushing;			/* a flush command is in the device, or about to be; of fl-fair only */
 	bool withheld;			/* the last answer was to wait, and nothing happened since */
 	struct hrtimer timer;		/* when the core wants to be asked again */

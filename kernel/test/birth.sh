@@ -4,7 +4,9 @@
 
 cgroups=/sys/fs/cgroup
 load
-insmod ./slow.ko function=fl_group_online || fail "slow.ko"
+# Long enough that the tasks are in the middle of it.
+reads=$(long 2000 300)
+insmod ./slow.ko function=fl_group_online microseconds=$(long 200000 30000) || fail "slow.ko"
 echo +io >$cgroups/cgroup.subtree_control
 modprobe null_blk nr_devices=1 queue_mode=2 irqmode=2 completion_nsec=100000 hw_queue_depth=16 submit_queues=1
 
@@ -14,7 +16,7 @@ kib_of() {
     echo $((${bytes:-0} / 1024))
 }
 
-for name in $OURS; do
+for name in $(ours fl-noop fl-fair); do
     elevator nullb0 "$name"
     # The root is not counted before there is a group.
     mkdir $cgroups/first && sh -c 'echo 0 >"$1/cgroup.procs" && exec dd if=/dev/nullb0 of=/dev/null bs=4k count=1 iflag=direct' - $cgroups/first 2>>loads ||
@@ -25,7 +27,7 @@ for name in $OURS; do
         root_before=$(kib_of .)
         jobs=""
         for task in 1 2 3 4 5 6; do
-            sh -c 'echo 0 >"$1/cgroup.procs" && exec dd if=/dev/nullb0 of=/dev/null bs=4k count=2000 iflag=direct' - $cgroups/a 2>>loads &
+            sh -c 'echo 0 >"$1/cgroup.procs" && exec dd if=/dev/nullb0 of=/dev/null bs=4k count="$2" iflag=direct' - $cgroups/a $reads 2>>loads &
             jobs="$jobs $!"
         done
         for job in $jobs; do wait "$job" || fail "dd: $(tail -n 1 loads)"; done
@@ -33,8 +35,8 @@ for name in $OURS; do
         sleep 0.5
         # What comes before the group is there counts for the root, and nothing is lost.
         its=$(kib_of a) roots=$(($(kib_of .) - root_before))
-        [ $((its + roots)) = 48000 ] && [ "$its" -gt 0 ] || fail "$name: the group had $its and the root $roots of 48000 KiB"
-        echo "$name, round $round: the group had $its of 48000 KiB, the root $roots"
+        [ $((its + roots)) = $((24 * reads)) ] && [ "$its" -gt 0 ] || fail "$name: the group had $its and the root $roots of $((24 * reads)) KiB"
+        echo "$name, round $round: the group had $its of $((24 * reads)) KiB, the root $roots"
         rmdir $cgroups/a || fail "the cgroup is busy"
     done
     [ $(($(cat /sys/module/slow/parameters/hits) - before)) -ge 3 ] || fail "$name: no group was made"

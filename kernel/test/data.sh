@@ -9,7 +9,7 @@ sleep 2
 sd=$(ls /sys/block | grep '^sd' | head -n 1)
 [ -n "$sd" ] || fail "no scsi_debug disk"
 megabytes=$(long 96 8)
-for name in $OURS; do
+for name in $(ours fl-deadline fl-cfq fl-fair); do
     elevator vda "$name"
     elevator "$sd" "$name"
     fio --output=fio-log --filename=/dev/vda --ioengine=libaio --direct=1 --size=${megabytes}m --verify=crc32c --verify_fatal=1 \

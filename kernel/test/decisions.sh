@@ -10,10 +10,12 @@ echo +io >$cgroups/cgroup.subtree_control
 modprobe null_blk nr_devices=1 queue_mode=2 irqmode=2 completion_nsec=1000000 hw_queue_depth=1 submit_queues=1
 number=$(cat /sys/block/nullb0/dev)
 
-# reads GROUP: for 2 s.
+seconds=$(long 2 1)
+
+# reads GROUP: for some seconds.
 reads() {
     sh -c 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"' - $cgroups/$1 fio --output=/dev/null --name=r --filename=/dev/nullb0 \
-        --rw=randread --bs=4k --direct=1 --ioengine=psync --time_based --runtime=2 --size=1g --norandommap &
+        --rw=randread --bs=4k --direct=1 --ioengine=psync --time_based --runtime=$seconds --size=1g --norandommap &
     jobs="$jobs $!"
 }
 
@@ -32,7 +34,7 @@ told() {
     echo "$name: $1 told $times times"
 }
 
-for name in $OURS; do
+for name in $(ours fl-noop fl-cfq); do
     elevator nullb0 "$name"
     for group in a b c; do mkdir $cgroups/$group || fail "mkdir"; done
     echo "$number riops=20" >$cgroups/c/io.fairlift.max || fail "io.fairlift.max"

@@ -18,11 +18,11 @@ echo 10 >/proc/sys/vm/dirty_expire_centisecs
 # Held open: the last who closes a disk waits for what is dirty, and is no thread of the kernel.
 exec 3<>/dev/$disk
 load
-for name in $(long "$OURS" "fl-noop fl-cfq"); do
+for name in $(ours fl-cfq); do
     elevator $disk "$name"
     # What throttles writeback above the elevator lets a slow disk have two.
     echo 0 >/sys/block/$disk/queue/wbt_lat_usec 2>/dev/null
-    for requests in 256 1000 64 512; do
+    for requests in 256 $(long 1000 400) 64 $(long 512 ""); do
         echo $requests >/sys/block/$disk/queue/nr_requests || fail "nr_requests $requests"
         # Dirty pages that are no neighbours, and the kernel's own thread, not somebody who waits, to write them.
         echo 3 >/proc/sys/vm/drop_caches

@@ -48,10 +48,10 @@ elevator vda fl-noop
 [ -z "$(cat $found)" ] || fail "fl-noop has found: $(cat $found)"
 
 # 40 tasks with 8 places (4 of them in reserve) and 512 requests with 16: everybody is served.
-for name in $OURS; do
+for name in $(ours fl-as fl-cfq); do
     elevator vda "$name"
     fio --output=fio-log --name=many --filename=/dev/vda --rw=randrw --bs=4k --ioengine=libaio --iodepth=32 --numjobs=40 --direct=1 \
-        --size=256m --number_ios=100 || { cat fio-log; fail "$name: full tables"; }
+        --size=256m --number_ios="$(long 100 30)" || { cat fio-log; fail "$name: full tables"; }
     [ "$(grep -c 'err= 0' fio-log)" = 40 ] || fail "$name: not all done"
     grep -H overflowed /sys/kernel/debug/block/vda/sched/state
     [ "$(sed -n 's/^overflowed //p' /sys/kernel/debug/block/vda/sched/state)" -gt 0 ] || fail "$name: the pool was never full"

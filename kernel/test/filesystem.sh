@@ -3,8 +3,8 @@
 . ./guest.sh
 
 load
-files=$(long 1000 150)
-for name in $OURS; do
+files=$(long 1000 60)
+for name in $(ours fl-as fl-fair); do
     elevator vda "$name"
     mkfs.ext4 -q -F /dev/vda || fail "mkfs"
     mount -t ext4 /dev/vda /mnt || fail "mount"

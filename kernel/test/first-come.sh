@@ -10,7 +10,7 @@ sched=/sys/kernel/debug/block/$disk/sched
 
 load
 mkdir $cgroups/a
-for name in $(long "$OURS" "fl-deadline fl-cfq fl-fair"); do
+for name in $(ours fl-deadline fl-fair); do
     elevator $disk "$name"
     echo "$number rbps=1 riops=1" >$cgroups/a/io.fairlift.max || fail "io.fairlift.max"
     sh -c 'echo 0 >"$1/cgroup.procs" && shift && exec "$@"' - $cgroups/a fio --output=/dev/null --name=held --filename=/dev/$disk \

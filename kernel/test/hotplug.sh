@@ -9,7 +9,7 @@ number=$(cat /sys/block/$disk/dev)
 echo +io >$cgroups/cgroup.subtree_control
 mkdir $cgroups/a
 load
-for name in $(long "$OURS" "fl-deadline fl-cfq"); do
+for name in $(ours fl-cfq); do
     elevator $disk "$name"
     echo "$number riops=1" >$cgroups/a/io.fairlift.max || fail "io.fairlift.max"
     # From both processors: batches, single requests, and writes that nothing may merge with.

@@ -71,7 +71,7 @@ echo +io >$cgroups/p/cgroup.subtree_control
 mkdir $cgroups/p/x $cgroups/p/y
 
 load
-for name in $(long "$OURS" "fl-cfq fl-fair"); do
+for name in $(ours fl-fair); do
     elevator $disk "$name"
     # Of a disk with one place the kernel makes a queue of two.
     echo 256 >/sys/block/$disk/queue/nr_requests

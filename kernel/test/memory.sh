@@ -15,7 +15,7 @@ done
 
 # More than the machine has.
 echo 100000000 >/sys/module/fairlift/parameters/requests_max
-fio --output=fio-log --name=load --filename=/dev/nullb0 --rw=randread --bs=4k --direct=1 --time_based --runtime=15 &
+fio --output=fio-log --name=load --filename=/dev/nullb0 --rw=randread --bs=4k --direct=1 --time_based --runtime="$(long 15 6)" &
 load=$!
 sleep 1
 for name in $OURS; do

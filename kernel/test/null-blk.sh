@@ -119,7 +119,7 @@ come_and_go() {
 
 bad=""
 for part in blocking shared_tags frozen in_flight counted_times one_tag come_and_go; do
-    for scheduler in mq-deadline $(long "$OURS" "fl-cfq fl-fair"); do
+    for scheduler in mq-deadline $(ours fl-fair); do
         $part "$scheduler" >"/tmp/$part.$scheduler" 2>&1
         grep -q '^FAILED' "/tmp/$part.$scheduler" && { cat "/tmp/$part.$scheduler"; exit 1; }
         if cmp -s "/tmp/$part.mq-deadline" "/tmp/$part.$scheduler"; then

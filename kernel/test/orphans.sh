@@ -44,7 +44,7 @@ ends() {
 }
 
 load
-for name in $(long "$OURS" "fl-deadline fl-cfq"); do
+for name in $(ours fl-cfq); do
     elevator $disk "$name"
     begin
     echo "$number rbps=max wbps=max riops=max" >$cgroups/a/io.fairlift.max

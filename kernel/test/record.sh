@@ -3,8 +3,8 @@
 . ./guest.sh
 
 load record=120000
-seconds=$(long 6 3)
-for name in $OURS; do
+seconds=$(long 6 2)
+for name in $(ours fl-noop fl-cfq fl-fair); do
     for pass in raw files; do
         elevator vda none
         elevator vda "$name"

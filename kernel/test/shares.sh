@@ -164,7 +164,7 @@ number=$(cat /sys/block/$disk/dev)
 echo 1 >/sys/block/$disk/queue/rotational
 
 load
-for name in $(long "$OURS" "fl-deadline fl-cfq fl-fair"); do
+for name in $(ours fl-deadline fl-fair); do
     elevator $disk "$name"
     echo 512 >/sys/block/$disk/queue/nr_requests
     # The machine around may need longer to answer a request than a group is waited for, and the group would lose its turn.

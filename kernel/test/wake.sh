@@ -6,9 +6,9 @@ load
 insmod ./slow.ko function=task:blk_mq_run_hw_queue,fl_insert microseconds=300 || fail "slow.ko"
 
 # What is written between flushes waits for a flush that waits for the forgotten one: nothing comes that would ask for it.
-for name in $OURS; do
+for name in $(ours fl-as fl-cfq); do
     elevator vda "$name"
-    fio --output=fio-log --filename=/dev/vda --ioengine=libaio --direct=1 --time_based --runtime=7 \
+    fio --output=fio-log --filename=/dev/vda --ioengine=libaio --direct=1 --time_based --runtime="$(long 7 5)" \
         --name=mixed --rw=randrw --bsrange=512-128k --blockalign=512 --iodepth=32 --size=8m \
         --name=fua --rw=randwrite --bs=4k --iodepth=8 --sync=1 --offset=256m --size=2m \
         --name=flush --rw=randwrite --bs=16k --iodepth=4 --fsync=8 --offset=384m --size=8m \

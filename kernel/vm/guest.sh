@@ -13,6 +13,11 @@ long() {
     if [ -n "$FULL" ]; then echo "$1"; else echo "$2"; fi
 }
 
+# Which of our elevators a test is about: ELEVATORS if the runner was told, all in the long form, else those named. Each is in some short forms.
+ours() {
+    echo "${ELEVATORS:-$(long "$OURS" "$*")}"
+}
+
 # Print why and give up; the kernel log comes with it.
 fail() {
     echo "FAILED: $*"

@@ -331,12 +331,20 @@ impl Requests {
     /// Give a slot back.
     #[inline]
     pub fn release(&mut self, id: RequestId) {
+        self.release_after(id, |_| ());
+    }
+
+    /// Give a slot back after a last look at what is in it, for one look-up of the slot.
+    #[inline(always)]
+    pub(crate) fn release_after<R>(&mut self, id: RequestId, last: impl FnOnce(&Request) -> R) -> R {
         let slot = &mut self.slots[id.index()];
         debug_assert!(slot.state != RequestState::Free, "slot released twice");
+        let answer = last(slot);
         slot.state = RequestState::Free;
         slot.queue.bio_first = self.free;
         self.free = id.0;
         self.taken -= 1;
+        answer
     }
 
     /// All slots that are taken, by id.

@@ -83,10 +83,13 @@ fn ioprio(class_and_level: u8) -> IoPrio {
 impl CArrival {
     #[inline]
     fn arrival(&self) -> Arrival {
-        let mut flags = Flags::NONE;
-        for (bit, (_, flag)) in crate::record::FLAGS.iter().enumerate() {
-            if self.flags & (1 << bit) != 0 {
-                flags.insert(*flag);
+        // Most requests are sync, and nothing else.
+        let mut flags = if self.flags & 1 != 0 { Flags::SYNC } else { Flags::NONE };
+        if self.flags & !(1 | OWN) != 0 {
+            for (bit, (_, flag)) in crate::record::FLAGS.iter().enumerate().skip(1) {
+                if self.flags & (1 << bit) != 0 {
+                    flags.insert(*flag);
+                }
             }
         }
         Arrival {

@@ -3,16 +3,15 @@
 use fairlift_core::collections::{Id, Table, strays};
 use fairlift_core::context::IoClass;
 use fairlift_core::elevator::{self, Config, Finding, Growth};
-use fairlift_core::group::{self, DEPTH_MAX, GroupStats, WEIGHT_RANGE};
+use fairlift_core::group::{self, DEPTH_MAX, GroupStats, WEIGHT_RANGE, Writeback};
 use fairlift_core::queue::ElevatorQueue;
-use fairlift_core::request::{RequestState, request};
+use fairlift_core::request::{Request, RequestState, request};
 use fairlift_core::tunable::{SetError, Tunable, Unit};
 use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, Op, RequestId, Requests};
 
 use crate::first_come::FirstCome;
 use crate::limits::Lines;
 use crate::record::{Answer, Call, Recorder};
-use crate::writeback::Writeback;
 
 /// The elevators of the module, by the numbers C uses (`enum fairlift_elevator`).
 pub const ELEVATORS: &[&str] = &["noop", "deadline", "anticipatory", "cfq", "fair"];
@@ -97,6 +96,12 @@ fn group(number: u32) -> GroupId {
 /// A weight out of range becomes the nearest in it.
 fn in_range(weight: u32) -> u32 {
     weight.clamp(WEIGHT_RANGE.0, WEIGHT_RANGE.1)
+}
+
+/// Does it write dirty pages back, for a group?
+#[inline]
+fn writes_back(rq: &Request) -> bool {
+    rq.group != GroupId::ROOT && rq.op == Op::Write && !rq.flags.contains(Flags::SYNC)
 }
 
 impl Host {
@@ -256,6 +261,7 @@ impl Host {
         }
     }
 
+    #[inline]
     fn take(&mut self, arrival: &Arrival) -> Option<RequestId> {
         let group = self.queue.groups().known(group(arrival.group));
         let context = self.context(arrival.context, group);
@@ -270,31 +276,29 @@ impl Host {
         let mut new = request(arrival.op, arrival.flags, arrival.sector, arrival.sectors, context, self.now);
         new.ioprio = arrival.ioprio;
         new.group = group;
+        let writes_back = writes_back(&new);
         let rq = self.queue.take(new)?;
-        self.count(rq, 1);
-        if self.writes_back(rq) {
+        self.count(group, 1);
+        if writes_back {
             self.writeback.arrived(self.queue.groups(), group, arrival.sectors, self.now);
         }
         Some(rq)
     }
 
-    /// Does it write dirty pages back, for a group?
-    fn writes_back(&self, rq: RequestId) -> bool {
-        let rq = &self.queue.requests()[rq];
-        rq.group != GroupId::ROOT && rq.op == Op::Write && !rq.flags.contains(Flags::SYNC)
-    }
-
+    #[inline]
     fn release(&mut self, rq: RequestId) {
-        self.count(rq, -1);
-        if self.writes_back(rq) {
-            self.writeback.done(self.queue.requests()[rq].group);
+        let request = &self.queue.requests()[rq];
+        let (group, writes_back) = (request.group, writes_back(request));
+        self.count(group, -1);
+        if writes_back {
+            self.writeback.done(group);
         }
         self.queue.release(rq);
     }
 
-    /// One slot more or less of the request's group and all above it: as it has a request, they stay where they are.
-    fn count(&mut self, rq: RequestId, change: i32) {
-        let group = self.queue.requests()[rq].group;
+    /// One slot more or less of a request's group and all above it: as it has a request, they stay where they are.
+    #[inline]
+    fn count(&mut self, group: GroupId, change: i32) {
         for at in self.queue.groups().path(group).take_while(|at| *at != GroupId::ROOT) {
             let taken = &mut self.taken_below[at.index()];
             *taken = taken.saturating_add_signed(change);
@@ -317,6 +321,7 @@ impl Host {
     }
 
     /// A request for the elevator; `None` when all slots are taken.
+    #[inline]
     pub fn insert(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
         let now = self.enter(now);
         if let Some(first_come) = &mut self.first_come {
@@ -361,6 +366,7 @@ impl Host {
     }
 
     /// The next request, or why there is none.
+    #[inline]
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
         let now = self.enter(now);
         let mut answer = Dispatch::Empty;
@@ -391,6 +397,7 @@ impl Host {
     }
 
     /// The device is done with a request; its slot is free again.
+    #[inline]
     pub fn complete(&mut self, slot: Slot, now: u64) {
         let now = self.enter(now);
         if let Some(first_come) = &mut self.first_come {

@@ -10,6 +10,7 @@ mod throttle;
 mod trace;
 mod volume;
 mod waiters;
+mod write_lines;
 
 use std::collections::VecDeque;
 
@@ -40,6 +41,7 @@ pub(crate) use volume::OnDisk;
 pub use volume::Volume;
 pub(crate) use waiters::Place;
 use waiters::Waiters;
+use write_lines::WriteLines;
 
 /// Request queue, device and what waits for them.
 pub struct BlockLayer {
@@ -58,6 +60,8 @@ pub struct BlockLayer {
     waiting: Waiters,
     /// Tasks waiting for room among the bios their group's limit holds, longest wait first.
     crowded: VecDeque<TaskId>,
+    /// Threads that wait for their group's part of the tags, if the scheduler gives each one.
+    write_lines: Option<Box<WriteLines>>,
     /// Bios that limits let in and that are not counted yet.
     entered: Vec<(Bio, Submitted)>,
     /// The controller above the queue.
@@ -112,6 +116,7 @@ impl BlockLayer {
             done: VecDeque::new(),
             waiting: Waiters::new(config.admission),
             crowded: VecDeque::new(),
+            write_lines: None,
             entered: Vec::new(),
             seat: None,
             qos: None,
@@ -187,6 +192,19 @@ impl BlockLayer {
         let tags = matches!(self.queue.config().admission, Admission::Tags { .. });
         self.parks = tags && !direct && !self.device.limits().budget;
         self.disks_mut().iter_mut().for_each(|layer| layer.set_scheduler(direct, cost));
+    }
+
+    /// The scheduler is the module's: async requests get a part of the tags, of which each group that writes back has its part.
+    pub(crate) fn use_module(&mut self) {
+        if let Admission::Tags { nr_requests } = self.queue.config().admission {
+            self.queue.set_async_tags(write_lines::async_tags(nr_requests));
+            if self.groups.len() > 1 {
+                let requests = self.queue.config().requests_max();
+                self.write_lines =
+                    Some(Box::new(WriteLines::new(self.queue.groups(), requests, nr_requests)));
+            }
+        }
+        self.disks_mut().iter_mut().for_each(BlockLayer::use_module);
     }
 
     /// A task comes to the scheduler with a bio, and takes its lock as soon as it is free: when the scheduler is done with it.
@@ -273,7 +291,8 @@ impl BlockLayer {
     /// Tasks that wait for a request slot, and what a controller holds; requests and held bios that are not done; and
     /// operations that no task collected: all zero once everything has ended.
     pub fn unfinished(&self) -> [usize; 3] {
-        let waiting = self.waiting.len() + self.crowded.len();
+        let lines = self.write_lines.as_ref().map_or(0, |lines| lines.len());
+        let waiting = self.waiting.len() + self.crowded.len() + lines;
         let above = self.seat.as_ref().map_or(0, Seat::unfinished)
             + self.qos.as_ref().map_or(0, |qos| qos.unfinished());
         let pending = self.queue.pending() + self.queue.held();
@@ -286,6 +305,7 @@ impl BlockLayer {
     pub(crate) fn is_waiting(&self, task: TaskId) -> bool {
         self.waiting.contains(task)
             || self.crowded.contains(&task)
+            || self.write_lines.as_ref().is_some_and(|lines| lines.contains(task))
             || self.seat.as_ref().is_some_and(|seat| seat.is_waiting(task))
             || self.qos.as_ref().is_some_and(|qos| qos.is_asleep(task))
             || self.disks().iter().any(|layer| layer.is_waiting(task))
@@ -311,6 +331,19 @@ impl BlockLayer {
         }
         self.wake_waiters();
         self.dirty = true;
+    }
+
+    /// A task goes to sleep, for whatever reason: what it has gathered does not wait with it.
+    #[inline]
+    pub(crate) fn task_sleeps(&mut self, context: ContextId, now: u64) {
+        if self.disks.is_some() {
+            self.disks_mut().iter_mut().for_each(|layer| layer.task_sleeps(context, now));
+        }
+        if self.queue.gathers(context) {
+            self.queue.flush_plug(context, now);
+            self.wake_waiters();
+            self.dirty = true;
+        }
     }
 
     /// Let those try again who wait for the slots freed since the last call.

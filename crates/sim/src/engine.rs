@@ -624,6 +624,24 @@ impl Sys {
         task
     }
 
+    /// Start a task of the kernel's, in the root; it does not keep the run going.
+    pub(crate) fn spawn_kernel<F, P>(&self, name: &str, program: P) -> TaskId
+    where
+        P: FnOnce(Sys) -> F,
+        F: Future<Output = ()> + 'static,
+    {
+        let task = {
+            let mut machine = self.machine.borrow_mut();
+            let task = machine.add_task(IoPrio::DEFAULT, Cgroup::ROOT, false);
+            machine.set_name(task, name);
+            task
+        };
+        let sys = Sys { machine: Rc::clone(&self.machine), task };
+        let program = Born(Box::pin(program(sys)));
+        self.machine.borrow_mut().born.push(program);
+        task
+    }
+
     /// Wait until a task ended.
     pub async fn join(&self, task: TaskId) {
         self.wait(Why::Because(Cause::Task(Some(task))), |machine, caller| {
@@ -697,6 +715,9 @@ impl Sys {
     pub(crate) fn poll<R>(&self, why: Why, ready: impl FnOnce(&mut Machine, TaskId) -> Option<R>) -> Poll<R> {
         let machine = &mut *self.machine.borrow_mut();
         let answer = ready(machine, self.task);
+        if answer.is_none() && !matches!(why, Why::CPU) {
+            machine.block.task_sleeps(machine.tasks[self.task.0].context, machine.now);
+        }
         if let Some(recorder) = machine.block.recorder() {
             match &answer {
                 Some(_) => recorder.resumes(self.task, machine.now),

@@ -154,10 +154,12 @@ pub fn run_with(
     let jobs = with_runtime(setup.jobs, setup.runtime_ns);
     let expansion = expand(&jobs, setup.seed);
     let program_tasks: usize = setup.programs.iter().map(|p| p.program.tasks()).sum();
-    let contexts =
-        expansion.processes.len() + program_tasks + traced + DAEMONS + usize::from(!setup.groups.is_empty());
+    setup.filesystem.check(setup.rules).map_err(LabError::Setting)?;
     let (host, controller) = around(setup);
     let mut rules = host.rules(setup.rules);
+    let own_tasks = expansion.processes.len() + program_tasks + traced;
+    let flushers = if rules.writeback.by_cgroup { setup.groups.iter().len() } else { 0 };
+    let contexts = own_tasks + DAEMONS + usize::from(!setup.groups.is_empty()) + flushers;
     // As in the module: an elevator that obeys yields is told of them.
     rules.journal_yields |= setup.scheduler.yields();
     if let Some(endless) = endless(&jobs, setup.programs, &rules) {
@@ -184,6 +186,9 @@ pub fn run_with(
         count_figures_between(&mut simulation, setup, warmup_end_ns(setup), jobs_end_ns(setup, &jobs));
     }
     simulation.with_machine(|m| m.block.set_scheduler(direct, setup.scheduler.cost()));
+    if rules.blk_mq && setup.scheduler.is_in_module() {
+        simulation.with_machine(|m| m.block.use_module());
+    }
     if own_limits {
         simulation.with_machine(|m| m.block.limit_groups(setup.groups));
     }

@@ -6,6 +6,8 @@ mod check_loop;
 mod commits;
 #[path = "fs/direct.rs"]
 mod direct;
+#[path = "fs/fast_commit.rs"]
+mod fast_commit;
 #[path = "fs/fs_mark_real.rs"]
 mod fs_mark_real;
 #[path = "fs/fsync_by_version.rs"]

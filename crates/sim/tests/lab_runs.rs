@@ -2,6 +2,8 @@
 
 #[path = "lab/cgroup_files.rs"]
 mod cgroup_files;
+#[path = "lab/cgroup_writeback.rs"]
+mod cgroup_writeback;
 #[path = "lab/conservation.rs"]
 mod conservation;
 #[path = "lab/depth.rs"]

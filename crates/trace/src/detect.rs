@@ -38,6 +38,9 @@ pub(crate) fn detect(file: &Arc<str>, sample: &[u8]) -> Result<Format, TraceErro
         if iolog::header_version(first).is_some() {
             return Ok(Format::Iolog);
         }
+        if vscsi::is_cloud_physics(first) {
+            return Ok(Format::CloudPhysics);
+        }
         if csv::is_header(first) {
             return Ok(Format::Csv);
         }
@@ -62,7 +65,7 @@ pub(crate) fn detect(file: &Arc<str>, sample: &[u8]) -> Result<Format, TraceErro
 
 /// Whether most lines of the sample are events of the format.
 fn fits(format: Format, sample: &[u8]) -> bool {
-    if matches!(format, Format::Iolog | Format::Csv) {
+    if matches!(format, Format::Iolog | Format::CloudPhysics | Format::Csv) {
         return false; // They have a header, looked for above.
     }
     let Some(mut parser) = format.line_parser(None) else { return false };

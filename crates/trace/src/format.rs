@@ -12,7 +12,7 @@ use crate::read::disksim::{DiskSim, MqSim, Validation};
 use crate::read::ftrace::Ftrace;
 use crate::read::iolog::Iolog;
 use crate::read::lines::LineParser;
-use crate::read::vscsi::VscsiCsv;
+use crate::read::vscsi::{CloudPhysics, VscsiCsv};
 
 /// A trace format that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,6 +53,8 @@ pub enum Format {
     Vscsi,
     /// VMware vscsi, CSV.
     VscsiCsv,
+    /// CloudPhysics vscsi, CSV.
+    CloudPhysics,
     /// CSV with a header that names the columns.
     Csv,
 }
@@ -108,7 +110,7 @@ const fn row(
 
 const T: bool = true;
 const F: bool = false;
-const ROWS: [Row; 19] = [
+const ROWS: [Row; 20] = [
     //                                                                          stages responses processes devices flags volumes
     row(Format::Blktrace, "blktrace", Clock::SinceStart, 1, [T, F, T, T, T, F]),
     row(Format::Blkparse, "blkparse", Clock::SinceStart, 1, [T, F, T, T, T, F]),
@@ -128,6 +130,7 @@ const ROWS: [Row; 19] = [
     row(Format::Fiu, "fiu", Clock::SinceStart, 1, [F, F, T, T, F, F]),
     row(Format::Vscsi, "vscsi", Clock::SinceStart, 1_000, [F, T, F, F, F, F]),
     row(Format::VscsiCsv, "vscsi-csv", Clock::SinceStart, 1_000, [F, F, F, F, F, F]),
+    row(Format::CloudPhysics, "cloudphysics-csv", Clock::SinceStart, 1_000_000_000, [F, F, F, F, F, F]),
     row(Format::Csv, "csv", Clock::SinceStart, 1, [T, T, T, T, T, T]),
 ];
 
@@ -188,6 +191,7 @@ impl Format {
             Self::Spc => Box::new(Spc::default()),
             Self::Fiu => Box::new(Fiu::default()),
             Self::VscsiCsv => Box::new(VscsiCsv),
+            Self::CloudPhysics => Box::new(CloudPhysics),
             Self::Csv => Box::new(Csv::default()),
         })
     }

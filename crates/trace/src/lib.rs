@@ -14,7 +14,7 @@
 //! | [`Format::Msr`], [`Format::Systor`] | yes | - | arrivals of volumes, response times |
 //! | [`Format::Alibaba`], [`Format::Tencent`], [`Format::K5`], [`Format::Spc`] | yes | - | arrivals of volumes (Tencent: whole seconds) |
 //! | [`Format::Fiu`] | yes | - | arrivals, device, process |
-//! | [`Format::Vscsi`], [`Format::VscsiCsv`] | binary 1 and 2; CSV | - | arrivals; response times in version 2 |
+//! | [`Format::Vscsi`], [`Format::VscsiCsv`], [`Format::CloudPhysics`] | binary 1 and 2; VMware's CSV; CloudPhysics' CSV | - | arrivals; response times in version 2 |
 //! | [`Format::Csv`] | any columns of the list in `docs/traces.md` | all columns | everything |
 //! | Chrome/Perfetto JSON | - | [`write::ChromeWriter`] | a slice for each I/O, messages, requests in the device |
 //!

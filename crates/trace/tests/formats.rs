@@ -74,6 +74,17 @@ fn vscsi() {
         (Format::VscsiCsv, 24_048_792, 2_756_778_716_647_000)
     );
 
+    // The columns' names keep it apart from K5's five columns.
+    let (format, events_) = events(
+        "version,time,op,size,lbn\n2,5633898,42,512,42932745\n2,5633898,read,4096,8\n2,5633899,53,0,0\n",
+    );
+    assert_eq!((format, format.facts().resolution_ns), (Format::CloudPhysics, 1_000_000_000));
+    assert_eq!(
+        (events_[0].op, events_[0].sector, events_[0].bytes, events_[0].time_ns),
+        (Op::Write, 42_932_745, 512, 5_633_898_000_000_000)
+    );
+    assert_eq!((events_[1].op, events_[2].op), (Op::Read, Op::Flush));
+
     let mut first = Vec::new();
     let mut second = Vec::new();
     for number in 0..5u32 {

@@ -61,6 +61,7 @@ fn seed(format: Format) -> Vec<u8> {
         Format::Spc => "0,20941264,8192,W,0.551706\n0,20939840,8192,r,0.554041\n",
         Format::Fiu => "89966000 4892 syslogd 904265560 8 W 6 0 531e779839ff5e3cb0a3cf3ea6b4cba0\n",
         Format::VscsiCsv => "#remark\n2147483692,4096,1,write,24048792,2756778716647\n",
+        Format::CloudPhysics => "version,time,op,size,lbn\n2,5633898,42,512,42932745\n",
         Format::Csv => {
             "time_ns,action,device,sector,bytes,op,flags,comm,detail,payload\n5,unplug,8:0,1,512,read,sync+meta,\"a,b\",3,x\\x00\n6,remap,n,1,2,write,,,8:0/5/8:1,\n"
         }

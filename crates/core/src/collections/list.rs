@@ -19,7 +19,8 @@ struct Link {
     next: u32,
 }
 
-/// A list head.
+/// A list head. What the first element's link says is before it is not looked at, nor the tail of an empty list: so taking the first
+/// element off, which is what lists do most, changes the head and nothing else.
 #[derive(Debug, Clone, Copy)]
 pub struct List<I> {
     head: u32,
@@ -72,7 +73,7 @@ impl<I: Id> List<I> {
     /// Last element.
     #[inline]
     pub fn back(&self) -> Option<I> {
-        option(self.tail)
+        if self.is_empty() { None } else { option(self.tail) }
     }
 
     /// The element behind `id`.
@@ -84,13 +85,21 @@ impl<I: Id> List<I> {
     /// The element before `id`.
     #[inline]
     pub fn prev(&self, links: &ListLinks<I>, id: I) -> Option<I> {
-        option(links.links[id.index()].prev)
+        if self.head == id.index() as u32 { None } else { option(links.links[id.index()].prev) }
     }
 
     /// Append.
     #[inline]
     pub fn push_back(&mut self, links: &mut ListLinks<I>, id: I) {
-        self.insert(links, self.tail, id, NIL);
+        let raw = id.index() as u32;
+        links.links[id.index()] = Link { prev: self.tail, next: NIL };
+        if self.is_empty() {
+            self.head = raw;
+        } else {
+            links.links[self.tail as usize].next = raw;
+        }
+        self.tail = raw;
+        self.len += 1;
     }
 
     /// Prepend.
@@ -109,7 +118,7 @@ impl<I: Id> List<I> {
     /// Put `id` right before `at`.
     #[inline]
     pub fn insert_before(&mut self, links: &mut ListLinks<I>, at: I, id: I) {
-        let prev = links.links[at.index()].prev;
+        let prev = self.prev(links, at).map_or(NIL, |prev| prev.index() as u32);
         self.insert(links, prev, id, at.index() as u32);
     }
 
@@ -117,10 +126,13 @@ impl<I: Id> List<I> {
     #[inline]
     pub fn remove(&mut self, links: &mut ListLinks<I>, id: I) {
         let Link { prev, next } = links.links[id.index()];
-        if prev == NIL {
-            debug_assert!(self.head == id.index() as u32, "the element is on this list");
+        if self.head == id.index() as u32 {
             self.head = next;
         } else {
+            debug_assert!(
+                links.links[prev as usize].next == id.index() as u32,
+                "the element is on this list"
+            );
             links.links[prev as usize].next = next;
         }
         if next == NIL {
@@ -136,13 +148,9 @@ impl<I: Id> List<I> {
     #[inline]
     pub fn pop_front(&mut self, links: &mut ListLinks<I>) -> Option<I> {
         let id = self.front()?;
+        // Who is on no list has no neighbours.
         let link = &mut links.links[id.index()];
-        self.head = link.next;
-        link.next = NIL;
-        match links.links.get_mut(self.head as usize) {
-            Some(next) => next.prev = NIL,
-            None => self.tail = NIL,
-        }
+        self.head = core::mem::replace(link, Link { prev: NIL, next: NIL }).next;
         self.len -= 1;
         Some(id)
     }

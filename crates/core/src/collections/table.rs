@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 static STRAYS: AtomicU32 = AtomicU32::new(0);
 
 /// How often any table of the process was indexed beyond its end.
+#[inline]
 pub fn strays() -> u32 {
     STRAYS.load(Ordering::Relaxed)
 }
@@ -30,24 +31,42 @@ pub struct Table<T> {
 struct Beyond<T> {
     new: T,
     lost: T,
+    /// How many rows there are, for the message: a look that does not stray need not have it in a register.
+    rows: usize,
 }
 
 impl<T: Clone> Table<T> {
     /// `rows` new rows. It never allocates again.
     #[inline(never)]
     pub fn new(row: T, rows: usize) -> Table<T> {
-        let beyond = Box::new(Beyond { new: row.clone(), lost: row.clone() });
+        let beyond = Box::new(Beyond { new: row.clone(), lost: row.clone(), rows });
         Table { rows: alloc::vec![row; rows], beyond }
     }
 }
 
-impl<T> Table<T> {
+impl<T> Beyond<T> {
     #[cold]
-    fn stray(at: usize, rows: usize) {
+    #[inline(never)]
+    fn read(&self, at: usize) -> &T {
+        self.count(at);
+        &self.new
+    }
+
+    fn count(&self, at: usize) {
         if cfg!(any(feature = "lab", debug_assertions)) {
-            panic!("row {at} of a table of {rows}");
+            panic!("row {at} of a table of {}", self.rows);
         }
         STRAYS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl<T: Clone> Beyond<T> {
+    #[cold]
+    #[inline(never)]
+    fn write(&mut self, at: usize) -> &mut T {
+        self.count(at);
+        self.lost = self.new.clone();
+        &mut self.lost
     }
 }
 
@@ -58,10 +77,7 @@ impl<T> Index<usize> for Table<T> {
     fn index(&self, at: usize) -> &T {
         match self.rows.get(at) {
             Some(row) => row,
-            None => {
-                Table::<T>::stray(at, self.rows.len());
-                &self.beyond.new
-            }
+            None => self.beyond.read(at),
         }
     }
 }
@@ -69,11 +85,10 @@ impl<T> Index<usize> for Table<T> {
 impl<T: Clone> IndexMut<usize> for Table<T> {
     #[inline]
     fn index_mut(&mut self, at: usize) -> &mut T {
-        if at >= self.rows.len() {
-            Table::<T>::stray(at, self.rows.len());
-            self.beyond.lost = self.beyond.new.clone();
+        match self.rows.get_mut(at) {
+            Some(row) => row,
+            None => self.beyond.write(at),
         }
-        self.rows.get_mut(at).unwrap_or(&mut self.beyond.lost)
     }
 }
 

@@ -18,13 +18,16 @@ use crate::context::ContextId;
 use crate::era::anticipatory::Anticipatory;
 use crate::era::cfq::Cfq;
 use crate::group::GroupId;
-use crate::request::{Bio, RequestId};
+use crate::request::{Bio, Request, RequestId};
 
 /// An elevator.
 #[repr(u8)] // a tag of its own: told from the payload's spare values, the kind costs each request some instructions more
 pub enum AnyElevator {
     /// First come, first served.
     Noop(PerGroup<Noop>),
+    /// No scheduler. Beside noop: the question whether an elevator is one of the two is one comparison then.
+    #[cfg(feature = "lab")]
+    Direct(PerGroup<Noop>),
     /// Batches in sector order with deadlines.
     Deadline(PerGroup<Deadline>),
     /// Every task its share, no task behind a neighbour's queue.
@@ -33,9 +36,6 @@ pub enum AnyElevator {
     Anticipatory(Box<PerGroup<Anticipatory>>),
     /// A slice of time for every process.
     Cfq(Box<Cfq>),
-    /// No scheduler.
-    #[cfg(feature = "lab")]
-    Direct(PerGroup<Noop>),
     /// Batches in sector order by priority class.
     #[cfg(feature = "lab")]
     MqDeadline(PerGroup<MqDeadline>),
@@ -89,10 +89,7 @@ impl AnyElevator {
     /// The line of `group`, where that is all there is to an elevator that asks nothing of a request: it need not be told what
     /// an [`Env`] tells.
     #[inline(always)]
-    pub(crate) fn line(
-        &mut self,
-        group: GroupId,
-    ) -> Option<(&mut List<RequestId>, &mut ListLinks<RequestId>)> {
+    fn line(&mut self, group: GroupId) -> Option<(&mut List<RequestId>, &mut ListLinks<RequestId>)> {
         let noop = match self {
             AnyElevator::Noop(noop) => noop,
             #[cfg(feature = "lab")]
@@ -100,6 +97,36 @@ impl AnyElevator {
             _ => return None,
         };
         noop.queue_mut(group).map(|(policy, line)| (line, &mut policy.links))
+    }
+
+    /// File `rq` in the queue of `group` under an elevator that asks nothing but the time and the request, as noop and deadline do: no
+    /// [`Env`] is built for them. No if it is another one, or if it has more to ask this time; then nothing was done.
+    #[inline(always)] // where each request passes
+    pub(crate) fn file(
+        &mut self,
+        group: GroupId,
+        rq: RequestId,
+        (request, unique): (&Request, bool),
+        now: u64,
+    ) -> bool {
+        if let Some((line, links)) = self.line(group) {
+            line.push_back(links, rq);
+            return true;
+        }
+        let AnyElevator::Deadline(deadline) = self else { return false };
+        let queue = deadline.queue_mut(group);
+        queue.is_some_and(|(policy, queue)| policy.file(queue, rq, request, unique, now).is_ok())
+    }
+
+    /// The next request of `group` under such an elevator; `None` if it is another one.
+    #[inline(always)] // as `file`
+    pub(crate) fn next(&mut self, group: GroupId, now: u64, rotational: bool) -> Option<Option<RequestId>> {
+        if let Some((line, links)) = self.line(group) {
+            return Some(line.pop_front(links));
+        }
+        let AnyElevator::Deadline(deadline) = self else { return None };
+        let (policy, queue) = deadline.queue_mut(group)?;
+        Some(queue.pick(policy, now, rotational))
     }
 
     /// Does it, while it holds nothing, always answer that, and stay as it is? Others may wait for a request that comes soon.
@@ -144,12 +171,15 @@ impl AnyElevator {
         of_kind!(self, elevator => elevator.find_front(env, bio))
     }
 
-    #[inline]
+    #[inline(always)] // as above
     pub(crate) fn issued(&mut self, env: &mut Env<'_>, rq: RequestId) {
-        of_kind!(self, elevator => elevator.issued(env, rq));
+        // What it dispatched counts as sent there.
+        if !matches!(self, AnyElevator::Fair(_)) {
+            of_kind!(self, elevator => elevator.issued(env, rq));
+        }
     }
 
-    #[inline]
+    #[inline(always)] // as above
     pub(crate) fn completed(&mut self, env: &mut Env<'_>, rq: RequestId) {
         of_kind!(self, elevator => elevator.completed(env, rq));
     }

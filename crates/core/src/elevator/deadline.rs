@@ -34,9 +34,9 @@
 //! Source: `docs/sources.md`, Linux 2.6.30 deadline and the mails above.
 
 use super::{AnyElevator, Config, Descriptor, Dispatch, Env, Growth, PerGroup, Placement, Policy};
-use crate::collections::{Id, SortedFifo, SortedFifoLinks, Table};
+use crate::collections::{SortedFifo, SortedFifoLinks};
 use crate::context::{IoClass, IoPrio};
-use crate::request::{Bio, Op, RequestId};
+use crate::request::{Bio, Op, Request, RequestId};
 use crate::tunable::{Tunable, Unit};
 
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -114,7 +114,8 @@ const QUANTUM: Tunable = Tunable::new(
 const TUNABLES: &[Tunable] =
     &[READ_EXPIRE, WRITE_EXPIRE, WRITES_STARVED, FIFO_BATCH, FRONT_MERGES, CLASSES, RT_EXPIRE, QUANTUM];
 
-/// Positions of two words of [`CLASSES`]; the third, 0, needs no name.
+/// Positions of the words of [`CLASSES`].
+const DIRECTION: u64 = 0;
 const SYNC_ASYNC: u64 = 1;
 const FULL: u64 = 2;
 
@@ -128,6 +129,18 @@ enum Level {
     Urgent,
     First,
     Second,
+}
+
+impl Level {
+    /// The level of this number.
+    #[inline]
+    fn of(number: u8) -> Level {
+        match number {
+            0 => Level::Urgent,
+            1 => Level::First,
+            _ => Level::Second,
+        }
+    }
 }
 
 struct Settings {
@@ -169,11 +182,12 @@ pub struct Queue {
 
 /// deadline: the rules, and the links of all queues.
 pub struct Deadline {
-    /// Where each request is filed; `None`: not here.
-    levels: Table<Option<Level>>,
+    /// A request's queue there is its level.
     links: SortedFifoLinks<RequestId>,
     settings: Settings,
     tick_ns: u64,
+    /// The last tick that was asked for: most often the clock has not gone on by one.
+    last_tick_ns: u64,
     derived: Derived,
 }
 
@@ -181,6 +195,14 @@ impl Deadline {
     /// The level of new I/O.
     #[inline]
     fn classify(&self, op: Op, sync: bool, ioprio: IoPrio) -> Level {
+        if self.settings.classes == DIRECTION {
+            return if op == Op::Read { Level::First } else { Level::Second };
+        }
+        self.classify_by_class(op, sync, ioprio)
+    }
+
+    #[inline(never)]
+    fn classify_by_class(&self, op: Op, sync: bool, ioprio: IoPrio) -> Level {
         let read = op == Op::Read;
         let first = match (self.settings.classes, ioprio.class()) {
             (FULL, IoClass::RealTime) if read => return Level::Urgent,
@@ -198,7 +220,16 @@ impl Deadline {
 
     #[inline]
     fn level_of(&self, rq: RequestId) -> Option<Level> {
-        self.levels[rq.index()]
+        self.links.queue_of(rq).map(Level::of)
+    }
+
+    /// `now` in whole ticks.
+    #[inline]
+    fn tick(&mut self, now: u64) -> u64 {
+        if now.wrapping_sub(self.last_tick_ns) >= self.tick_ns {
+            self.last_tick_ns = Config::jiffies(self.tick_ns, now);
+        }
+        self.last_tick_ns
     }
 
     /// Is this level served in order of arrival rather than by sector?
@@ -224,28 +255,28 @@ impl Queue {
 
     // ---- the decision ----
 
-    #[inline]
-    fn pick(&mut self, rules: &mut Deadline, env: &Env<'_>) -> Option<RequestId> {
-        let now = Config::jiffies(rules.tick_ns, env.now);
+    #[inline(never)] // one call for all of it
+    pub(super) fn pick(&mut self, rules: &mut Deadline, now: u64, rotational: bool) -> Option<RequestId> {
         let rq = match self.batch_goes_on_with(rules, now) {
             Some(next) => next,
             None => {
                 let level = self.choose_level(rules.settings.writes_starved)?;
+                let now = rules.tick(now);
                 self.batched = 0;
                 self.batch_since_ns = now;
-                self.batch_start(rules, level, now, env.device.rotational)?
+                self.batch_start(rules, level, now, rotational)?
             }
         };
         self.batched = self.batched.saturating_add(1);
-        self.next = self.remove(rules, rq, env.device.rotational);
+        self.next = self.remove(rules, rq, rotational);
         Some(rq)
     }
 
     #[inline]
-    fn batch_goes_on_with(&self, rules: &Deadline, now: u64) -> Option<RequestId> {
+    fn batch_goes_on_with(&self, rules: &mut Deadline, now: u64) -> Option<RequestId> {
         let next = self.next?;
         let used_up = self.batched >= rules.settings.fifo_batch
-            && now.saturating_sub(self.batch_since_ns) >= rules.derived.batch_min_ns;
+            && rules.tick(now).saturating_sub(self.batch_since_ns) >= rules.derived.batch_min_ns;
         let overruled = self.is_waiting(Level::Urgent) && rules.level_of(next) != Some(Level::Urgent);
         (!used_up && !overruled).then_some(next)
     }
@@ -329,7 +360,7 @@ impl Queue {
     /// Take `rq` out. Answers with the one behind it in the order its level is served in.
     #[inline(always)] // saves 10 instructions a request
     fn remove(&mut self, rules: &mut Deadline, rq: RequestId, rotational: bool) -> Option<RequestId> {
-        let level = rules.levels[rq.index()].take()?;
+        let level = rules.level_of(rq)?;
         if self.looked_back_for == Some(rq) {
             self.looked_back_for = None;
         }
@@ -341,9 +372,25 @@ impl Queue {
 }
 
 impl Deadline {
+    /// File `rq`; where its sector is to be `unique` and another starts there, answers with that one and files nothing.
+    #[inline(never)] // one call for all of it
+    pub(super) fn file(
+        &mut self,
+        queue: &mut Queue,
+        rq: RequestId,
+        request: &Request,
+        unique: bool,
+        now: u64,
+    ) -> Result<(), RequestId> {
+        let sector = request.sector;
+        let level = self.classify(request.op, request.is_sync(), request.ioprio);
+        let deadline_ns = self.tick(now).saturating_add(self.derived.expire_ns[level as usize]);
+        let requests = &mut queue.levels[level as usize];
+        requests.insert_in(&mut self.links, (rq, level as u8, unique), sector, deadline_ns)
+    }
+
     fn new(config: &Config) -> Deadline {
         let mut deadline = Deadline {
-            levels: Table::new(None, config.requests_max),
             links: SortedFifoLinks::new(config.requests_max),
             settings: Settings {
                 read_expire_ns: READ_EXPIRE.stored_default(),
@@ -356,6 +403,7 @@ impl Deadline {
                 quantum_ns: QUANTUM.stored_default(),
             },
             tick_ns: config.tick_ns,
+            last_tick_ns: 0,
             derived: Derived::default(),
         };
         deadline.settings_changed();
@@ -376,26 +424,19 @@ impl Policy for Deadline {
 
     fn insert(&mut self, queue: &mut Queue, env: &mut Env<'_>, rq: RequestId) {
         let request = &env.requests[rq];
-        let level = self.classify(request.op, request.is_sync(), request.ioprio);
-        let expire_ns = self.derived.expire_ns[level as usize];
-        let deadline_ns = Config::jiffies(self.tick_ns, env.now).saturating_add(expire_ns);
-        let requests = &mut queue.levels[level as usize];
-        if !env.alias_goes_out() {
-            requests.insert(&mut self.links, rq, request.sector, deadline_ns);
-        } else if let Err(alias) = requests.insert_unique(&mut self.links, rq, request.sector, deadline_ns) {
+        if let Err(alias) = self.file(queue, rq, request, env.alias_goes_out(), env.now) {
             queue.send_away(self, env, alias, rq);
-            queue.levels[level as usize].insert(&mut self.links, rq, env.requests[rq].sector, deadline_ns);
+            let _ = self.file(queue, rq, request, false, env.now);
         }
-        self.levels[rq.index()] = Some(level);
     }
 
     fn dispatch(&mut self, queue: &mut Queue, env: &mut Env<'_>) -> Dispatch {
-        queue.pick(self, env).map_or(Dispatch::Empty, Dispatch::Issue)
+        queue.pick(self, env.now, env.device.rotational).map_or(Dispatch::Empty, Dispatch::Issue)
     }
 
     /// In the order of its policy, as the kernel's, which does not look at *force*.
     fn drain(&mut self, queue: &mut Queue, env: &mut Env<'_>) -> Option<RequestId> {
-        queue.pick(self, env)
+        queue.pick(self, env.now, env.device.rotational)
     }
 
     fn is_empty(&self, queue: &Queue) -> bool {
@@ -439,7 +480,6 @@ impl Policy for Deadline {
         let Some(level) = self.level_of(gone).filter(|level| self.level_of(rq) == Some(*level)) else {
             return self.remove(queue, env, gone);
         };
-        self.levels[gone.index()] = None;
         let requests = &mut queue.levels[level as usize];
         let above = requests.absorb(&mut self.links, rq, gone);
         let behind = if self.is_fifo(level, env.device.rotational) { requests.oldest() } else { above };

@@ -32,7 +32,7 @@ use crate::context::{ContextId, Contexts};
 use crate::era;
 use crate::group::{GroupId, Groups, Rounds};
 use crate::queue::DispatchList;
-use crate::request::{Bio, RequestId, Requests};
+use crate::request::{Bio, Op, Request, RequestId, Requests};
 use crate::tunable::{SetError, Tunable, Unit};
 
 /// What [`Elevator::dispatch`] (and the queue above it) answers.
@@ -99,6 +99,24 @@ impl DeviceState {
     #[inline]
     pub const fn in_flight_total(&self) -> u32 {
         self.in_flight[0] + self.in_flight[1]
+    }
+
+    /// `request` goes to it.
+    #[inline(always)] // as `leaves`
+    pub(crate) fn enters(&mut self, request: &Request) {
+        self.in_flight[usize::from(request.is_sync())] += 1;
+        if request.op == Op::Flush {
+            self.flushes += 1;
+        }
+    }
+
+    /// It is done with `request`, or gave it back.
+    #[inline(always)] // a branch for reads, which are most, costs less than the sum
+    pub(crate) fn leaves(&mut self, request: &Request) {
+        self.in_flight[usize::from(request.is_sync())] -= 1;
+        if request.op == Op::Flush {
+            self.flushes -= 1;
+        }
     }
 }
 

@@ -127,6 +127,9 @@ pub(super) const CHARGE_MAX_NS: u64 = 1 << 40;
 /// Entities that may become eligible at one pick. Each charge makes at most one ineligible, so they do not pile up.
 const MOVED_AT_ONCE: usize = 16;
 
+/// The places of all entities in the trees by start or deadline.
+type Links = TreeLinks<EntityId, Virtual>;
+
 /// One child of a group.
 #[derive(Clone, Copy, Debug)]
 struct Entity {
@@ -175,17 +178,78 @@ impl Band {
     fn is_empty(&self) -> bool {
         self.eligible.is_empty() && self.ahead.is_empty()
     }
+
+    /// Into the tree that is `entity`'s.
+    fn file(&mut self, links: &mut Links, id: EntityId, entity: &mut Entity) {
+        entity.ahead = !self.has_reached(entity.start);
+        if entity.ahead {
+            self.ahead.insert(links, id, entity.start);
+        } else {
+            self.eligible.insert(links, id, entity.deadline);
+        }
+    }
+
+    /// Out of the tree it is in.
+    fn unfile(&mut self, links: &mut Links, id: EntityId, entity: &Entity) {
+        let tree = if entity.ahead { &mut self.ahead } else { &mut self.eligible };
+        tree.remove(links, id);
+    }
+
+    /// Its start and deadline changed: file it anew, unless that is where it is.
+    #[inline(always)] // for one caller
+    fn refile(&mut self, links: &mut Links, id: EntityId, entity: &mut Entity) {
+        let stays = entity.ahead != self.has_reached(entity.start);
+        let (tree, key) = match entity.ahead {
+            true => (&mut self.ahead, entity.start),
+            false => (&mut self.eligible, entity.deadline),
+        };
+        if !stays || !tree.rekey(links, id, key) {
+            self.unfile(links, id, entity);
+            self.file(links, id, entity);
+        }
+    }
 }
 
 /// A group's children, by class.
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
     bands: [Band; 3],
+    /// Busy children, of all classes.
+    busy: u32,
 }
 
 impl Node {
+    #[inline]
     fn is_idle(&self) -> bool {
-        self.bands.iter().all(Band::is_empty)
+        debug_assert!((self.busy == 0) == self.bands.iter().all(Band::is_empty));
+        self.busy == 0
+    }
+
+    /// Its child `id` takes part: without credit, with its debt.
+    #[inline(always)] // for one caller
+    fn join(&mut self, links: &mut Links, quantum: Quantum, id: EntityId, entity: &mut Entity) {
+        let Entity { class, weight, start, usual_ns, .. } = *entity;
+        let band = &mut self.bands[class as usize];
+        let start = start.max(band.now());
+        band.weight += u64::from(weight.weight);
+        band.sum += u128::from(start) * u128::from(weight.weight);
+        (entity.busy, entity.start) = (true, start);
+        entity.deadline = start.saturating_add(quantum.of(weight, band.weight, usual_ns));
+        band.file(links, id, entity);
+        self.busy += 1;
+    }
+
+    /// It takes no part any more.
+    #[inline(always)] // for the two who leave
+    fn leave(&mut self, links: &mut Links, id: EntityId, entity: &mut Entity) {
+        let Entity { class, weight, start, .. } = *entity;
+        let band = &mut self.bands[class as usize];
+        band.unfile(links, id, entity);
+        entity.busy = false;
+        band.weight -= u64::from(weight.weight);
+        band.sum -= u128::from(start) * u128::from(weight.weight);
+        band.left_at = start;
+        self.busy -= 1;
     }
 }
 
@@ -194,7 +258,7 @@ impl Node {
 pub(crate) struct Fair {
     nodes: Table<Node>,
     entities: Table<Entity>,
-    links: TreeLinks<EntityId, Virtual>,
+    links: Links,
     /// What a turn costs: deadlines are reckoned with it. One slow request costs its group more, and moves no other group's deadline.
     quantum: Quantum,
     /// Was every group best-effort so far? Then no group outranks another, and the search by class can be left out.
@@ -302,20 +366,11 @@ impl Fair {
         }
     }
 
-    /// `id` takes part in its band: without credit, with its debt.
+    /// `id` takes part in its band.
     fn join(&mut self, id: EntityId) {
-        let Entity { node, class, weight, start, usual_ns, .. } = self.entities[id.index()];
-        let band = self.band(node, class);
-        let start = start.max(band.now());
-        band.weight += u64::from(weight.weight);
-        band.sum += u128::from(start) * u128::from(weight.weight);
-        let quantum =
-            self.quantum.of(weight, self.nodes[node.index()].bands[class as usize].weight, usual_ns);
         let entity = &mut self.entities[id.index()];
-        entity.busy = true;
-        entity.start = start;
-        entity.deadline = start.saturating_add(quantum);
-        self.file(id);
+        let (node, class) = (entity.node, entity.class);
+        self.nodes[node.index()].join(&mut self.links, self.quantum, id, entity);
         if self.reserves.any() && !is_leaf(id) {
             self.reserves.join(node, group_of(id), class);
         }
@@ -323,47 +378,22 @@ impl Fair {
 
     /// `id` takes no part any more.
     fn leave(&mut self, id: EntityId) {
-        self.unfile(id);
-        let Entity { node, class, weight, start, .. } = self.entities[id.index()];
+        let entity = &mut self.entities[id.index()];
+        let node = entity.node;
+        self.nodes[node.index()].leave(&mut self.links, id, entity);
         if self.reserves.any() && !is_leaf(id) {
             self.reserves.leave(node, group_of(id));
         }
-        self.entities[id.index()].busy = false;
-        let band = self.band(node, class);
-        band.weight -= u64::from(weight.weight);
-        band.sum -= u128::from(start) * u128::from(weight.weight);
-        band.left_at = start;
     }
 
     fn file(&mut self, id: EntityId) {
-        let Entity { node, class, start, deadline, .. } = self.entities[id.index()];
-        let band = &mut self.nodes[node.index()].bands[class as usize];
-        let ahead = !band.has_reached(start);
-        if ahead {
-            band.ahead.insert(&mut self.links, id, start);
-        } else {
-            band.eligible.insert(&mut self.links, id, deadline);
-        }
-        self.entities[id.index()].ahead = ahead;
+        let entity = &mut self.entities[id.index()];
+        self.nodes[entity.node.index()].bands[entity.class as usize].file(&mut self.links, id, entity);
     }
 
     fn unfile(&mut self, id: EntityId) {
-        let Entity { node, class, ahead, .. } = self.entities[id.index()];
-        let band = &mut self.nodes[node.index()].bands[class as usize];
-        let tree = if ahead { &mut band.ahead } else { &mut band.eligible };
-        tree.remove(&mut self.links, id);
-    }
-
-    /// `id`'s start and deadline changed: file it anew, unless that is where it is.
-    fn refile(&mut self, id: EntityId) {
-        let Entity { node, class, start, deadline, ahead, .. } = self.entities[id.index()];
-        let band = &mut self.nodes[node.index()].bands[class as usize];
-        let stays = ahead != band.has_reached(start);
-        let (tree, key) = if ahead { (&mut band.ahead, start) } else { (&mut band.eligible, deadline) };
-        if !stays || !tree.rekey(&mut self.links, id, key) {
-            self.unfile(id);
-            self.file(id);
-        }
+        let entity = &self.entities[id.index()];
+        self.nodes[entity.node.index()].bands[entity.class as usize].unfile(&mut self.links, id, entity);
     }
 
     // ---- being served ----
@@ -382,27 +412,31 @@ impl Fair {
         let whole = charge_ns.min(CHARGE_MAX_NS) * u64::from(super::WEIGHT_DEFAULT);
         let mut at = leaf(group);
         loop {
-            let Entity { node, class, weight, busy, rest, start, usual_ns, .. } = self.entities[at.index()];
+            let entity = &mut self.entities[at.index()];
+            let Entity { node, class, weight, busy, rest, start, usual_ns, .. } = *entity;
             let is_reserved =
                 self.reserves.any() && !is_leaf(at) && self.reserves.charge(node, group_of(at), charge_ns);
             let charge = if is_reserved { 0 } else { whole };
             let (advance, rest) = weight.divide(charge + u64::from(rest));
             let moved = start.saturating_add(advance);
-            let others = self.nodes[node.index()].bands[class as usize].weight;
-            let usual_ns = charge_ns.max(usual_ns / 2);
-            let deadline = moved.saturating_add(self.quantum.of(weight, others, usual_ns));
+            (entity.start, entity.rest) = (moved, rest);
+            entity.usual_ns = charge_ns.max(usual_ns / 2);
+            let above = &mut self.nodes[node.index()];
+            let band = &mut above.bands[class as usize];
             if busy {
-                self.band(node, class).sum += u128::from(moved - start) * u128::from(weight.weight);
+                band.sum += u128::from(moved - start) * u128::from(weight.weight);
             }
-            let entity = &mut self.entities[at.index()];
-            (entity.start, entity.rest, entity.deadline) = (moved, rest, deadline);
-            entity.usual_ns = usual_ns;
             leaves &= busy;
             if leaves {
-                self.leave(at);
-                leaves = self.nodes[node.index()].is_idle();
+                above.leave(&mut self.links, at, entity);
+                leaves = above.is_idle();
+                if self.reserves.any() && !is_leaf(at) {
+                    self.reserves.leave(node, group_of(at));
+                }
             } else if busy {
-                self.refile(at);
+                // Of one that takes no part nobody asks for the deadline: it gets one when it comes back.
+                entity.deadline = moved.saturating_add(self.quantum.of(weight, band.weight, entity.usual_ns));
+                band.refile(&mut self.links, at, entity);
             }
             if node == GroupId::ROOT {
                 return self.reserves.served(charge_ns);

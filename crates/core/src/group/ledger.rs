@@ -33,8 +33,7 @@ pub(crate) struct Account {
     pub(super) holds: u32,
     /// Of those that wait the sync ones, which a latency goal counts for (65,535 at most).
     pub(super) sync_queued: u16,
-    /// On the list of those whose bills the tree does not know?
-    listed: bool,
+    marks: Marks,
     /// Was the last request that came a sync one? `None`: no request of it was queued yet; the elevator may still have state of the group
     /// that had the slot before.
     last_was_sync: Option<bool>,
@@ -53,7 +52,7 @@ impl Account {
         in_flight: 0,
         holds: 0,
         sync_queued: 0,
-        listed: false,
+        marks: Marks(0),
         last_was_sync: None,
         unsettled: Bill::NONE,
         prepaid_ns: 0,
@@ -62,6 +61,28 @@ impl Account {
 }
 
 impl Account {
+    #[inline]
+    pub(super) fn marks(&self) -> Marks {
+        self.marks
+    }
+
+    #[inline]
+    pub(super) fn mark(&mut self, mark: Marks, is: bool) {
+        self.marks.set(mark, is);
+    }
+
+    /// One more waits.
+    #[inline]
+    fn enqueue(&mut self, sync: bool) -> Came {
+        self.queued += 1;
+        self.sync_queued = self.sync_queued.saturating_add(u16::from(sync));
+        Came {
+            first: self.last_was_sync.is_none(),
+            alone: self.queued == 1,
+            busy: self.marks.has(Marks::BUSY),
+        }
+    }
+
     /// One fewer waits. None does once nothing is queued, also of those beyond the count.
     #[inline]
     fn dequeue(&mut self, sync: bool) {
@@ -69,6 +90,40 @@ impl Account {
         self.sync_queued =
             if self.queued == 0 { 0 } else { self.sync_queued.saturating_sub(u16::from(sync)) };
     }
+}
+
+/// What is so of a group, in one byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Marks(u8);
+
+impl Marks {
+    /// On the list of those whose bills the tree does not know.
+    const LISTED: Marks = Marks(1);
+    /// There is such a group, and it was not removed.
+    pub(super) const LIVE: Marks = Marks(1 << 1);
+    /// Its own tasks take part in the tree, as [`super::fair`] has it.
+    pub(super) const BUSY: Marks = Marks(1 << 2);
+
+    #[inline]
+    pub(super) fn has(self, mark: Marks) -> bool {
+        self.0 & mark.0 != 0
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, mark: Marks, is: bool) {
+        self.0 = if is { self.0 | mark.0 } else { self.0 & !mark.0 };
+    }
+}
+
+/// A request that waits was counted for its payer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Came {
+    /// No request of the group was queued before: the slot's last tenant may have left something.
+    pub(crate) first: bool,
+    /// No other waits of the group.
+    pub(crate) alone: bool,
+    /// The group took part in the tree already.
+    pub(crate) busy: bool,
 }
 
 /// The device is empty and kept so for a group.
@@ -112,7 +167,9 @@ pub(crate) struct Ledger {
 impl Ledger {
     pub(super) fn new(slots: usize) -> Ledger {
         let mut accounts = Table::new(Account::NEW, slots);
-        accounts[GroupId::ROOT.index()].last_was_sync = Some(true);
+        let root = &mut accounts[GroupId::ROOT.index()];
+        root.last_was_sync = Some(true);
+        root.mark(Marks::LIVE, true);
         Ledger {
             accounts,
             queued: 0,
@@ -179,20 +236,39 @@ impl Ledger {
 
     /// A new group in this slot: it has nothing and owes nothing.
     pub(super) fn open(&mut self, group: GroupId) {
-        debug_assert!(!self.accounts[group.index()].listed, "its last tenant left a bill");
-        self.accounts[group.index()] = Account::NEW;
+        let account = &mut self.accounts[group.index()];
+        debug_assert!(!account.marks.has(Marks::LISTED), "its last tenant left a bill");
+        *account = Account { marks: Marks::LIVE, ..Account::NEW };
     }
 
     // ---- a request's way ----
 
-    /// One more request of `payer` waits. Is it the first of a new group?
+    /// One more request of `payer` waits.
     #[inline]
-    pub(super) fn arrived(&mut self, payer: GroupId, sync: bool) -> bool {
+    pub(super) fn arrived(&mut self, payer: GroupId, sync: bool) -> Came {
         self.queued += 1;
         let account = &mut self.accounts[payer.index()];
-        account.queued += 1;
-        account.sync_queued = account.sync_queued.saturating_add(u16::from(sync));
-        account.last_was_sync.replace(sync).is_none()
+        let came = account.enqueue(sync);
+        account.last_was_sync = Some(sync);
+        came
+    }
+
+    /// One more holds `group`; no, and nothing is counted, if there is no such group. The root's are not counted.
+    #[inline]
+    pub(super) fn hold_if_live(&mut self, group: GroupId) -> bool {
+        let account = self.accounts.get_mut(group.index()).filter(|it| it.marks.has(Marks::LIVE));
+        account.map(|it| it.holds += u32::from(group != GroupId::ROOT)).is_some()
+    }
+
+    /// The same of a request that was sent just now, which holds its group; `None`, and nothing is counted, if there is no such group.
+    #[inline(always)] // for one caller
+    pub(super) fn hold_and_arrive(&mut self, group: GroupId, sync: bool) -> Option<Came> {
+        let account = self.accounts.get_mut(group.index()).filter(|it| it.marks.has(Marks::LIVE))?;
+        account.holds += u32::from(group != GroupId::ROOT);
+        let came = account.enqueue(sync);
+        account.last_was_sync = Some(sync);
+        self.queued += 1;
+        Some(came)
     }
 
     /// One of those will not go to the device by itself: it went up in another, or was cancelled.
@@ -219,7 +295,7 @@ impl Ledger {
     }
 
     /// The device is done with a request, or failed it: both are service.
-    #[inline]
+    #[inline(always)] // for the two ways a request ends
     pub(super) fn completed(&mut self, payer: GroupId, sectors: u32, now: u64) {
         let busy_ns = self.end_stretch(now);
         self.speed.learn(busy_ns, sectors);
@@ -231,14 +307,14 @@ impl Ledger {
     }
 
     /// The device gave a request back unserved: it waits again, and what it took of the device is paid for.
-    pub(super) fn returned(&mut self, payer: GroupId, sync: bool, now: u64) {
+    pub(super) fn returned(&mut self, payer: GroupId, sync: bool, now: u64) -> Came {
         let busy_ns = self.end_stretch(now);
         self.queued += 1;
         let account = &mut self.accounts[payer.index()];
         account.in_flight -= 1;
-        account.queued += 1;
-        account.sync_queued = account.sync_queued.saturating_add(u16::from(sync));
-        self.bill(payer, Bill { time_ns: busy_ns, dry_ns: busy_ns, ..Bill::NONE });
+        let came = account.enqueue(sync);
+        self.bill_apart(payer, Bill { time_ns: busy_ns, dry_ns: busy_ns, ..Bill::NONE });
+        Came { first: false, ..came }
     }
 
     /// The device is done with a request that `payers` wanted together, `count` of them; `carrier` was counted in flight.
@@ -256,11 +332,14 @@ impl Ledger {
         let mut billed = false;
         for payer in payers {
             let time_ns = core::mem::replace(&mut first_ns, part_ns);
-            self.bill(payer, Bill { time_ns, dry_ns: time_ns, requests: u32::from(!billed), ..Bill::NONE });
+            self.bill_apart(
+                payer,
+                Bill { time_ns, dry_ns: time_ns, requests: u32::from(!billed), ..Bill::NONE },
+            );
             billed = true;
         }
         if !billed {
-            self.bill(carrier, Bill { time_ns: busy_ns, dry_ns: busy_ns, requests: 1, ..Bill::NONE });
+            self.bill_apart(carrier, Bill { time_ns: busy_ns, dry_ns: busy_ns, requests: 1, ..Bill::NONE });
         }
     }
 
@@ -293,22 +372,34 @@ impl Ledger {
     /// The idling ends: the group that it was for pays, up to the time the host was asked to come back.
     #[inline]
     pub(super) fn stop_waiting(&mut self, now: u64) {
+        if self.wait.is_some() {
+            self.end_wait(now);
+        }
+    }
+
+    #[inline(never)] // most requests end none
+    fn end_wait(&mut self, now: u64) {
         if let Some(wait) = self.wait.take() {
             let waited_ns = now.min(wait.until_ns).saturating_sub(wait.since_ns);
             self.totals.waited_ns += waited_ns;
-            self.bill(wait.payer, Bill { waited_ns, ..Bill::NONE });
+            self.bill_apart(wait.payer, Bill { waited_ns, ..Bill::NONE });
         }
     }
 
     // ---- bills ----
 
-    #[inline]
+    #[inline(never)]
+    fn bill_apart(&mut self, payer: GroupId, bill: Bill) {
+        self.bill(payer, bill);
+    }
+
+    #[inline(always)] // where each request passes
     fn bill(&mut self, payer: GroupId, bill: Bill) {
         self.totals.billed_ns += bill.time_ns + bill.waited_ns;
         let account = &mut self.accounts[payer.index()];
         account.unsettled.add(&bill);
-        if !account.listed {
-            account.listed = true;
+        if !account.marks.has(Marks::LISTED) {
+            account.mark(Marks::LISTED, true);
             self.unsettled.push_back(&mut self.links, payer);
         }
     }
@@ -318,14 +409,15 @@ impl Ledger {
     pub(super) fn take_bill(&mut self) -> Option<(GroupId, Bill)> {
         let payer = self.unsettled.pop_front(&mut self.links)?;
         let account = &mut self.accounts[payer.index()];
-        account.listed = false;
+        account.mark(Marks::LISTED, false);
         Some((payer, core::mem::replace(&mut account.unsettled, Bill::NONE)))
     }
 
     /// Has `group` a bill that the tree does not know, or is it about to get one for the device's idling?
     #[inline]
     pub(super) fn owes(&self, group: GroupId) -> bool {
-        self.accounts[group.index()].listed || self.wait.is_some_and(|wait| wait.payer == group)
+        self.accounts[group.index()].marks.has(Marks::LISTED)
+            || self.wait.is_some_and(|wait| wait.payer == group)
     }
 
     /// What a bill comes to.

@@ -21,8 +21,10 @@ mod tests;
 mod tunables;
 mod turns;
 mod waits;
+mod writeback;
 
 pub use charge::{Bill, Charge};
+pub(crate) use ledger::Came;
 pub use ledger::Totals;
 pub(crate) use places::{Claim, Places};
 pub use rounds::Rounds;
@@ -31,6 +33,7 @@ pub use tunables::{Settings, TUNABLES};
 pub(crate) use turns::{Decision, Turns};
 pub use waits::WaitToken;
 pub(crate) use waits::Waits;
+pub use writeback::Writeback;
 
 use core::ops::Index;
 
@@ -40,7 +43,7 @@ use crate::request::Request;
 use crate::tunable::SetError;
 use fair::Fair;
 use goals::Goals;
-use ledger::Ledger;
+use ledger::{Ledger, Marks};
 
 crate::collections::define_id! {
     /// A group's slot in [`Groups`].
@@ -200,6 +203,8 @@ pub struct Groups {
     turn_by: Option<(GroupId, TurnBy)>,
     /// Were there ever others than the root? Until then nothing is counted, and elevators need not ask.
     in_use: bool,
+    /// Has, or had, a group a reserve or a goal? Until then a request's way is shorter.
+    promises: bool,
 }
 
 impl Groups {
@@ -225,6 +230,7 @@ impl Groups {
             goals: Goals::new(size),
             turn_by: None,
             in_use: false,
+            promises: false,
         }
     }
 
@@ -261,6 +267,7 @@ impl Groups {
         self.goals.enter(id, params.latency_ns);
         self.ledger.account_mut(parent).holds += 1;
         self.in_use = true;
+        self.note_promises();
         self.occupy(id, 1);
         Ok(id)
     }
@@ -289,11 +296,28 @@ impl Groups {
         self.settle();
         self.fair.set_params(id, &params);
         self.goals.set(id, params.latency_ns);
+        self.note_promises();
         if self.ledger.account(id).sync_queued > 0 {
             // Nobody says what time it is: the time of those that wait begins with what the device did last.
             self.goals.arrived(id, self.ledger.last_ns());
         }
         Ok(())
+    }
+
+    /// Were there ever others than the root?
+    #[inline]
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.in_use
+    }
+
+    fn note_promises(&mut self) {
+        self.promises = self.goals.any() || self.fair.has_reserves();
+    }
+
+    /// Has, or had, a group a latency goal?
+    #[inline]
+    pub(crate) fn has_goals(&self) -> bool {
+        self.goals.any()
     }
 
     /// May a child of `parent`, `id` or a new one, have this reserve?
@@ -348,6 +372,7 @@ impl Groups {
             return Err(GroupError::Root);
         }
         self.slots[id.index()].removed = true;
+        self.ledger.account_mut(id).mark(Marks::LIVE, false);
         self.release_reserve(id);
         self.goals.set(id, 0);
         self.reap(id);
@@ -494,14 +519,23 @@ impl Groups {
     /// Does `id` have something to do (or is it waited for)? Puts it into the tree or takes it out; did that change it?
     #[inline]
     pub(crate) fn set_busy(&mut self, id: GroupId, busy: bool) -> bool {
-        let changes = busy != self.fair.is_busy(id);
+        let changes = busy != self.is_busy(id);
         if changes {
             self.change_busy(id, busy);
         }
         changes
     }
 
+    /// Do the group's own tasks take part in the tree?
+    #[inline]
+    pub(crate) fn is_busy(&self, id: GroupId) -> bool {
+        let busy = self.ledger.account(id).marks().has(Marks::BUSY);
+        debug_assert!(busy == self.fair.is_busy(id));
+        busy
+    }
+
     fn change_busy(&mut self, id: GroupId, busy: bool) {
+        self.ledger.account_mut(id).mark(Marks::BUSY, busy);
         if busy {
             self.fair.activate(id);
         } else {
@@ -576,10 +610,11 @@ impl Groups {
     }
 
     fn charge_turn(&mut self, id: GroupId, cost_ns: u64, leaves: bool) {
-        if !leaves || !self.fair.is_busy(id) {
+        if !leaves || !self.is_busy(id) {
             self.fair.charge(id, cost_ns);
             return;
         }
+        self.ledger.account_mut(id).mark(Marks::BUSY, false);
         self.fair.charge_and_deactivate(id, cost_ns);
         self.slots[id.index()].stats.dequeued += 1;
         self.reap(id);
@@ -592,10 +627,16 @@ impl Groups {
         self.ledger.start(queued, in_flight, now);
     }
 
-    /// A request that `payer` pays for waits. Is it the first of a new group?
+    /// A request that `payer` pays for waits.
     #[inline]
-    pub(crate) fn arrived(&mut self, payer: GroupId, sync: bool) -> bool {
+    pub(crate) fn arrived(&mut self, payer: GroupId, sync: bool) -> Came {
         self.ledger.arrived(payer, sync)
+    }
+
+    /// [`Groups::hold_if_live`] and [`Groups::arrived`] at once.
+    #[inline(always)] // for one caller
+    pub(crate) fn hold_and_arrive(&mut self, group: GroupId, sync: bool) -> Option<Came> {
+        self.ledger.hold_and_arrive(group, sync)
     }
 
     /// The host's request slots, as [`ElevatorQueue::set_request_slots`](crate::queue::ElevatorQueue::set_request_slots) has them.
@@ -620,15 +661,24 @@ impl Groups {
     }
 
     /// A request that waited goes to the device. Answers with how many more of `payer` wait.
-    #[inline]
+    #[inline(always)] // for the two that send a request of a group
     pub(crate) fn issued(&mut self, payer: GroupId, sync: bool, now: u64) -> u32 {
-        if (self.goals.any() || self.fair.has_reserves())
-            && let Some((group, by)) = self.turn_by
+        let left = self.ledger.issued(payer, sync, now);
+        if self.promises {
+            self.issued_by_promise(payer, sync, now);
+        }
+        left
+    }
+
+    /// The rest of it, where a group has a reserve or a goal.
+    #[cold]
+    fn issued_by_promise(&mut self, payer: GroupId, sync: bool, now: u64) {
+        if let Some((group, by)) = self.turn_by
             && group == payer
         {
             self.slots[payer.index()].stats.turns[by as usize] += 1;
         }
-        self.ledger.issued(payer, sync, now)
+        self.goal_gone(payer, sync, Some(now));
     }
 
     /// One that waited went up in another, or was cancelled.
@@ -637,7 +687,7 @@ impl Groups {
     }
 
     /// The device is done with a request.
-    #[inline]
+    #[inline(always)] // for the two ways a request ends
     pub(crate) fn completed(&mut self, request: &Request, now: u64) {
         self.ledger.completed(request.payer, request.sectors, now);
         self.slots[request.group.index()].stats.count(request, now);
@@ -660,8 +710,8 @@ impl Groups {
     }
 
     /// The device gave a request back unserved.
-    pub(crate) fn returned(&mut self, payer: GroupId, sync: bool, now: u64) {
-        self.ledger.returned(payer, sync, now);
+    pub(crate) fn returned(&mut self, payer: GroupId, sync: bool, now: u64) -> Came {
+        self.ledger.returned(payer, sync, now)
     }
 
     /// A request grew by another's.
@@ -757,11 +807,7 @@ impl Groups {
     /// As [`Groups::hold`] if `id` is a group; else `false`, and nothing is counted.
     #[inline]
     pub(crate) fn hold_if_live(&mut self, id: GroupId) -> bool {
-        let live = self.slots.get(id.index()).is_some_and(|group| group.used && !group.removed);
-        if live && id != GroupId::ROOT {
-            self.ledger.account_mut(id).holds += 1;
-        }
-        live
+        self.ledger.hold_if_live(id)
     }
 
     /// One of those is gone.
@@ -773,13 +819,21 @@ impl Groups {
         let account = self.ledger.account_mut(id);
         debug_assert!(account.holds > 0, "group released more often than held");
         account.holds -= 1;
-        if account.holds == 0 && self.slots[id.index()].removed {
+        if account.holds == 0 && !account.marks().has(Marks::LIVE) {
             self.reap(id);
         }
     }
 
     /// Free the slot of a removed group that has nothing left; and its parent's, if that waited only for it.
+    #[inline]
     fn reap(&mut self, id: GroupId) {
+        if !self.ledger.account(id).marks().has(Marks::LIVE) {
+            self.reap_removed(id);
+        }
+    }
+
+    #[cold]
+    fn reap_removed(&mut self, id: GroupId) {
         let mut at = id;
         for _ in 0..DEPTH_MAX {
             let group = &self.slots[at.index()];

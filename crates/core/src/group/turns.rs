@@ -13,7 +13,7 @@
 //!
 //! Source: the IO controller's version 10 (24 September 2009) as described in `docs/sources.md`.
 
-use super::{GroupId, Groups};
+use super::{Came, GroupId, Groups};
 use crate::collections::{Id, Table};
 use crate::elevator::think::ThinkTime;
 
@@ -49,6 +49,10 @@ struct Turn {
 #[derive(Debug)]
 pub(crate) struct Turns {
     turn: Option<Turn>,
+    /// When the slice of the turn that goes on ends, and whose it is; 0 while it has none, or no turn goes on. The same as in `turn`, where
+    /// each request finds it at a glance.
+    sure_until_ns: u64,
+    sure_of: GroupId,
     /// A group without requests that keeps its place for the time it is worth waiting for.
     reserved: Option<GroupId>,
     /// How long each group thinks between an answer and its next request.
@@ -60,7 +64,14 @@ pub(crate) struct Turns {
 impl Turns {
     /// For `slots` groups, the root included.
     pub(crate) fn new(slots: usize) -> Turns {
-        Turns { turn: None, reserved: None, ended: None, think: Table::new(ThinkTime::NONE, slots) }
+        Turns {
+            turn: None,
+            sure_until_ns: 0,
+            sure_of: GroupId::ROOT,
+            reserved: None,
+            ended: None,
+            think: Table::new(ThinkTime::NONE, slots),
+        }
     }
 
     /// A new group in this slot.
@@ -70,13 +81,12 @@ impl Turns {
 
     // ---- what happens to requests; the ledger has counted it already ----
 
-    /// A request of `group` came in.
-    #[inline]
-    pub(crate) fn arrived(&mut self, groups: &mut Groups, group: GroupId, now: u64) {
-        if groups.ledger().account(group).queued == 1 {
+    /// A request of `group` came in. Nothing is to be done if others of a busy group wait already.
+    pub(crate) fn arrived(&mut self, groups: &mut Groups, group: GroupId, came: Came, now: u64) {
+        if came.alone {
             self.came_back(groups, group, now);
         }
-        if !groups.fair().is_busy(group) {
+        if !came.busy {
             groups.set_busy(group, true);
             self.make_room(groups, group, now);
         }
@@ -106,7 +116,14 @@ impl Turns {
         {
             let due_ns = groups.settings().slice_ns(groups.share(turn.group));
             *length_ns = due_ns.min(*length_ns);
+            self.note_slice();
         }
+    }
+
+    /// The slice of the turn that goes on has begun, or changed.
+    fn note_slice(&mut self) {
+        let Some(Turn { group, slice: Some((since_ns, length_ns)), .. }) = self.turn else { return };
+        (self.sure_until_ns, self.sure_of) = (since_ns.saturating_add(length_ns), group);
     }
 
     /// The last request of `group` that waited is on its way, or went up in another.
@@ -134,12 +151,24 @@ impl Turns {
         }
         let begun_ns = if turn.alone { turn.since_ns } else { now };
         turn.slice = Some((begun_ns, groups.settings().slice_ns(groups.share(group))));
+        self.note_slice();
     }
 
     // ---- the decision ----
 
-    /// Whose queue is to be served now.
+    /// The common case of [`Turns::select`]: the turn goes on, its group has requests, and it is neither sold out nor full.
     #[inline(always)] // with `ElevatorQueue::ask_in_turn`
+    pub(crate) fn goes_on(&self, groups: &Groups, now: u64) -> Option<GroupId> {
+        let group = self.sure_of;
+        let account = groups.ledger().account(group);
+        let goes_on = now < self.sure_until_ns && account.queued > 0 && !groups.has_goals();
+        let has_room = account.in_flight == 0
+            || groups.ledger().queued == account.queued && groups.settings().group_depth == 0;
+        (goes_on && has_room).then_some(group)
+    }
+
+    /// Whose queue is to be served now.
+    #[inline(always)] // with `ElevatorQueue::decide`
     pub(crate) fn select(&mut self, groups: &mut Groups, now: u64) -> Decision {
         if groups.ledger().queued == 0 {
             return Decision::Rest;
@@ -202,6 +231,7 @@ impl Turns {
     /// Another elevator: no turn goes on, no group keeps a place.
     pub(crate) fn restart(&mut self) {
         (self.turn, self.reserved, self.ended) = (None, None, None);
+        self.sure_until_ns = 0;
     }
 
     fn next_turn(&mut self, groups: &mut Groups, now: u64) -> Decision {
@@ -241,6 +271,7 @@ impl Turns {
     /// The turn is over: what was billed since the last one is charged.
     pub(crate) fn end_turn(&mut self, groups: &mut Groups, now: u64) {
         let Some(turn) = self.turn.take() else { return };
+        self.sure_until_ns = 0;
         let group = turn.group;
         self.ended = Some(group);
         groups.stop_waiting(now);

@@ -3,8 +3,9 @@
 
 use super::ElevatorQueue;
 use crate::collections::{Id, List};
+use crate::context::ContextId;
 use crate::elevator::{AnyElevator, Dispatch, Grouping};
-use crate::group::{Decision, GroupId};
+use crate::group::{Came, Decision, GroupId};
 use crate::request::{RequestId, RequestState};
 
 impl ElevatorQueue {
@@ -23,13 +24,55 @@ impl ElevatorQueue {
 
     /// A request of `payer` is about to be queued.
     pub(super) fn group_arrival(&mut self, payer: GroupId, sync: bool, now: u64) {
+        let came = self.groups.arrived(payer, sync);
+        self.group_came(payer, came, sync, now);
+    }
+
+    /// The rest of [`ElevatorQueue::add`] where there are groups: whose request it is, and into its payer's queue with it.
+    #[inline(never)] // one call for all of it
+    pub(super) fn add_grouped(
+        &mut self,
+        rq: RequestId,
+        context: ContextId,
+        group: GroupId,
+        sync: bool,
+        now: u64,
+    ) {
+        let closer = self.needs_closer_look(context, group);
+        if !closer && let Some(came) = self.groups.hold_and_arrive(group, sync) {
+            self.group_came(group, came, sync, now);
+            return self.hand_over(rq, group, now);
+        }
+        self.add_closely(rq, sync, now);
+    }
+
+    /// The same in the cases that take a closer look.
+    #[cold]
+    fn add_closely(&mut self, rq: RequestId, sync: bool, now: u64) {
+        self.find_payer(rq);
+        let payer = self.requests[rq].payer;
+        self.group_arrival(payer, sync, now);
+        self.hand_over(rq, payer, now);
+    }
+
+    /// A request of `payer` was counted.
+    #[inline(always)] // for the two above
+    fn group_came(&mut self, payer: GroupId, came: Came, sync: bool, now: u64) {
         self.groups.goal_arrived(payer, sync, now);
-        if self.groups.arrived(payer, sync) {
+        if came.alone || !came.busy {
+            self.group_awakes(payer, came, now);
+        }
+    }
+
+    /// It is the first one that waits of `payer`, or the only one that it takes part with.
+    #[inline(never)]
+    fn group_awakes(&mut self, payer: GroupId, came: Came, now: u64) {
+        if came.first {
             self.turns.forget(payer);
             self.elevator.queue_started(payer);
         }
         if self.grouping == Grouping::Queues {
-            self.turns.arrived(&mut self.groups, payer, now);
+            self.turns.arrived(&mut self.groups, payer, came, now);
             self.tell_paused();
         }
     }
@@ -51,10 +94,9 @@ impl ElevatorQueue {
     }
 
     /// A request of `payer` goes to the device.
-    #[inline]
+    #[inline(always)] // for the few that send a request of a group
     pub(super) fn group_issue(&mut self, payer: GroupId, sync: bool, now: u64) {
         let left = self.groups.issued(payer, sync, now);
-        self.groups.goal_gone(payer, sync, Some(now));
         if left == 0 && self.grouping == Grouping::Queues {
             self.turns.ran_dry(&mut self.groups, payer);
         }
@@ -63,14 +105,14 @@ impl ElevatorQueue {
     /// `rq` is done.
     pub(super) fn group_completion(&mut self, rq: RequestId, now: u64) {
         self.groups.completed(&self.requests[rq], now);
-        self.group_answered(rq, now);
+        self.group_answered(self.requests[rq].payer, now);
     }
 
-    /// `rq` is done and billed.
+    /// A request of `payer` is done and billed.
     #[inline(always)] // most often there is nothing to do
-    pub(super) fn group_answered(&mut self, rq: RequestId, now: u64) {
+    pub(super) fn group_answered(&mut self, payer: GroupId, now: u64) {
         if self.grouping == Grouping::Queues && self.turns.awaits_slice() {
-            self.turns.completed(&self.groups, self.requests[rq].payer, now);
+            self.turns.completed(&self.groups, payer, now);
         }
     }
 
@@ -78,38 +120,45 @@ impl ElevatorQueue {
     #[cold]
     pub(super) fn group_return(&mut self, rq: RequestId, now: u64) {
         let (payer, sync) = (self.requests[rq].payer, self.requests[rq].is_sync());
-        self.groups.returned(payer, sync, now);
-        self.groups.goal_arrived(payer, sync, now);
-        if self.grouping == Grouping::Queues {
-            self.turns.arrived(&mut self.groups, payer, now);
-            self.tell_paused();
-        }
+        let came = self.groups.returned(payer, sync, now);
+        self.group_came(payer, came, sync, now);
     }
 
     /// The next request of the group that has the turn.
     #[inline(always)] // its answer need not go through memory
     pub(super) fn ask_in_turn(&mut self, now: u64) -> Dispatch {
+        let group = match self.turns.goes_on(&self.groups, now) {
+            Some(group) => group,
+            None => match self.decide(now) {
+                Decision::Serve(group) => group,
+                Decision::WaitFor { group, until } => {
+                    self.groups.wait(group, now, until);
+                    return Dispatch::Idle { until };
+                }
+                Decision::Rest => return Dispatch::Empty,
+            },
+        };
+        self.ask_group(group, now)
+    }
+
+    /// Whose queue is to be served now, where that is not plain.
+    #[inline(never)]
+    fn decide(&mut self, now: u64) -> Decision {
         let decision = self.turns.select(&mut self.groups, now);
         self.tell_paused();
-        match decision {
-            Decision::Serve(group) => self.ask_group(group, now),
-            Decision::WaitFor { group, until } => {
-                self.groups.wait(group, now, until);
-                Dispatch::Idle { until }
-            }
-            Decision::Rest => Dispatch::Empty,
-        }
+        decision
     }
 
     /// What goes around the elevator, and then what that says. Its turn does not get longer by waiting.
     #[inline(always)] // with `ask_in_turn`
     fn ask_group(&mut self, group: GroupId, now: u64) -> Dispatch {
-        let (list, heads) = self.list_and_heads();
-        if let Some(first) = list.pop_front_of(&mut heads[group.index()]) {
+        if self.headed > 0
+            && let Some(first) = self.pop_head(group)
+        {
             return Dispatch::Issue(first);
         }
-        let answer = match self.elevator.line(group) {
-            Some((line, links)) => line.pop_front(links).map_or(Dispatch::Empty, Dispatch::Issue),
+        let answer = match self.elevator.next(group, now, self.device.rotational) {
+            Some(next) => next.map_or(Dispatch::Empty, Dispatch::Issue),
             None => {
                 let (elevator, mut env) = self.split(now);
                 elevator.dispatch(&mut env, group)
@@ -131,6 +180,14 @@ impl ElevatorQueue {
         Dispatch::Idle { until }
     }
 
+    /// What goes first of all of `group`.
+    #[cold]
+    fn pop_head(&mut self, group: GroupId) -> Option<RequestId> {
+        let first = self.list.pop_front_of(&mut self.heads[group.index()])?;
+        self.headed -= 1;
+        Some(first)
+    }
+
     /// Let the elevator know of a turn that ended.
     #[inline]
     fn tell_paused(&mut self) {
@@ -147,14 +204,10 @@ impl ElevatorQueue {
         loop {
             let (old, mut env) = self.split(now);
             let Some(rq) = old.drain(&mut env) else { break };
-            let (list, _) = self.list_and_heads();
-            list.push_back_of(&mut moved, rq);
+            self.list.push_back_of(&mut moved, rq);
         }
         let old = self.attach(elevator);
-        while let Some(rq) = {
-            let (list, _) = self.list_and_heads();
-            list.pop_front_of(&mut moved)
-        } {
+        while let Some(rq) = self.list.pop_front_of(&mut moved) {
             self.groups.withdrawn(self.requests[rq].payer, self.requests[rq].is_sync());
             self.goal_forgets(rq);
             self.uncount();
@@ -181,10 +234,7 @@ impl ElevatorQueue {
     /// What goes before all others of its group is filed as any other.
     fn file_heads(&mut self, now: u64) {
         for index in 0..self.heads.len() {
-            while let Some(rq) = {
-                let (list, heads) = self.list_and_heads();
-                list.pop_front_of(&mut heads[index])
-            } {
+            while let Some(rq) = self.pop_head(GroupId::from_index(index)) {
                 self.groups.withdrawn(self.requests[rq].payer, self.requests[rq].is_sync());
                 self.goal_forgets(rq);
                 self.uncount();

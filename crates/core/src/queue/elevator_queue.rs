@@ -25,9 +25,11 @@ pub struct ElevatorQueue {
     context_places: Places,
     contexts_max: usize,
     pub(super) groups: Groups,
-    list: DispatchList,
+    pub(super) list: DispatchList,
     /// By group: requests that go before all others of their group, around the elevator, when it is their group's turn.
     pub(super) heads: Table<List<RequestId>>,
+    /// How many there are of these.
+    pub(super) headed: usize,
     pub(super) elevator: AnyElevator,
     /// [`Elevator::watches_device`] and [`Elevator::grouping`]: kept here because asking costs as much as it saves.
     watches_device: bool,
@@ -64,6 +66,7 @@ impl ElevatorQueue {
             groups: Groups::new(0),
             list: DispatchList::new(requests_max),
             heads: Table::new(List::new(), 0),
+            headed: 0,
             watches_device: elevator.watches_device(),
             grouping: elevator.grouping(),
             grouped: false,
@@ -233,10 +236,6 @@ impl ElevatorQueue {
     #[inline]
     pub(crate) fn is_grouped(&self) -> bool {
         self.grouped
-    }
-
-    pub(super) fn list_and_heads(&mut self) -> (&mut DispatchList, &mut Table<List<RequestId>>) {
-        (&mut self.list, &mut self.heads)
     }
 
     /// One request less is queued; it comes again at once.

@@ -180,6 +180,8 @@ pub struct RequestQueue {
     /// The limit a bio comes back with, and what the one refused last had.
     wanted_limit: Option<u32>,
     refused_limit: u32,
+    /// Tags of which an async bio gets one.
+    async_tags: u32,
 }
 
 /// The waiters for a request slot.
@@ -223,6 +225,7 @@ impl RequestQueue {
             tag_of: alloc::vec![0; requests],
             wanted_limit: None,
             refused_limit: 0,
+            async_tags: u32::MAX,
             limiter: Limiter::new(Groups::slots_for(config.groups_max), config.held_max),
         }
     }
@@ -312,7 +315,24 @@ impl RequestQueue {
     /// ([`Elevator::tags_min`]): a task that waits found at least so many taken.
     pub fn tags_min(&self) -> u32 {
         let tags = self.config.admission.limit();
-        self.lower.elevator().tags_min(tags).clamp(1, tags)
+        self.lower.elevator().tags_min(tags).min(self.async_tags).clamp(1, tags)
+    }
+
+    /// Has the task of `context` gathered requests that the elevator does not have yet?
+    #[inline]
+    pub fn gathers(&self, context: ContextId) -> bool {
+        self.task_plugs.newest(context).is_some()
+    }
+
+    /// Async bios get one of the first so many tags from now on, whatever the elevator allows besides: the others are for sync ones.
+    pub fn set_async_tags(&mut self, tags: u32) {
+        self.async_tags = tags.max(1);
+    }
+
+    /// Has the elevator no request?
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.lower.is_empty()
     }
 
     /// Is there a free tag?
@@ -422,7 +442,10 @@ impl RequestQueue {
     fn tag_limit(&mut self, bio: &Bio, now: u64) -> u32 {
         match self.config.admission {
             Admission::Pools { .. } => 0,
-            Admission::Tags { .. } => self.lower.tags_for(bio, self.config.admission.limit(), now),
+            Admission::Tags { .. } => {
+                let limit = self.lower.tags_for(bio, self.config.admission.limit(), now);
+                if bio.is_sync() { limit } else { limit.min(self.async_tags) }
+            }
         }
     }
 

@@ -29,6 +29,26 @@ fn a_switch_keeps_everybodys_queue_going() {
     }
 }
 
+/// A light group has the device alone when a heavy one comes. Its turn is cut to what is its due now (16 ms, of which it has had 20), so
+/// the newcomer is next, though the turn could have gone on for 80 ms.
+#[test]
+fn a_turn_that_is_cut_ends_when_it_was_cut_to() {
+    for elevator in [("noop", ""), ("deadline", "")] {
+        let (mut q, [(_, light), (_, heavy)]) = with_groups(grouped(), elevator, [1, 1000]);
+        for at in 0..40 {
+            queued(q.submit(read(light, 100 * at, 8), T));
+        }
+        let mut now = T;
+        for _ in 0..20 {
+            let rq = issue(&mut q, now);
+            now += MS;
+            complete(&mut q, rq, now);
+        }
+        let newcomer = queued(q.submit(read(heavy, 50_000, 8), now));
+        assert_eq!(issue(&mut q, now), newcomer, "{elevator:?}");
+    }
+}
+
 #[test]
 fn a_switch_keeps_what_goes_before_the_others_of_its_group() {
     for elevator in ELEVATORS {

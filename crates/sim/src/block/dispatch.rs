@@ -218,6 +218,7 @@ impl BlockLayer {
             }
         });
         self.done = queue_done;
+        self.write_done(rq, now);
         self.let_in(now); // before those who are woken for the slot
         self.wake_waiters();
         self.wake_throttled();

@@ -43,13 +43,15 @@ pub(crate) struct Passes {
     pub(crate) ticket: Option<Ticket>,
     /// To those between merging and the request slot.
     pub(super) slot: Option<Slot>,
+    /// It waited for its group's part of the tags.
+    pub(super) was_held: bool,
     /// On a volume: where to go on.
     pub(super) on_disk: Option<OnDisk>,
 }
 
 impl Passes {
     pub(crate) const fn of(ticket: Option<Ticket>) -> Passes {
-        Passes { ticket, slot: None, on_disk: None }
+        Passes { ticket, slot: None, was_held: false, on_disk: None }
     }
 }
 
@@ -84,7 +86,12 @@ impl BlockLayer {
         let ticket = passes.ticket;
         let mut bio = *bio;
         self.address(&mut bio, op, by.cgroup, ticket);
-        let answer = match (self.throttle(&mut bio, &mut passes, by, now), place) {
+        let requests_before = self.queue.pending();
+        let mut throttled = self.throttle(&mut bio, &mut passes, by, now);
+        if place.is_none() {
+            throttled = self.hold_write(&bio, throttled, &mut passes, by.task, now);
+        }
+        let answer = match (throttled, place) {
             (Throttled::Waits, _) => return Taken::Wait(Attempt::Passed(passes)),
             (Throttled::Joined(rq), _) => Submitted::Merged(rq),
             (_, Some((_, limit))) => self.queue.resubmit_within(bio, limit, now),
@@ -92,6 +99,7 @@ impl BlockLayer {
             (Throttled::Woken, None) => self.queue.resubmit(bio, now),
         };
         self.tell_qos(&bio, answer, now);
+        self.count_write(answer, passes.was_held, self.queue.pending() < requests_before, now);
         self.record_bio(answer, op, &bio, by.task, now);
         self.meter_bio(answer, by.cgroup, by.backlog_since_ns, now);
         match answer {
@@ -214,6 +222,7 @@ impl BlockLayer {
         let mut entered = std::mem::take(&mut self.entered);
         for (bio, answer) in entered.drain(..) {
             self.tell_qos(&bio, answer, now);
+            self.count_write(answer, false, false, now);
             let cookie = self.own_cookie(bio.cookie);
             let (op, cgroup) = match (&self.seat, ticket_of(cookie)) {
                 (Some(seat), Some(ticket)) => seat.whose(ticket),

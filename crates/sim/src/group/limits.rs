@@ -239,6 +239,44 @@ impl TryFrom<String> for PrioClass {
     }
 }
 
+/// `memory.max`: the memory of a group and those below it, bytes; 0 = no limit. Written `128M`, or `max`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(try_from = "String")]
+pub struct MemoryMax(pub u64);
+
+/// Least and most memory of a group, bytes.
+const MEMORY_RANGE: (u64, u64) = (1 << 20, 1 << 50);
+
+impl MemoryMax {
+    /// Read `128M`, or `max`.
+    ///
+    /// # Errors
+    /// With what is allowed.
+    pub fn parse(text: &str) -> Result<MemoryMax, String> {
+        let text = text.trim();
+        if text == "max" {
+            return Ok(MemoryMax(0));
+        }
+        let shift = |unit: char| "kmgt".find(unit.to_ascii_lowercase()).map(|at| 10 * (at as u32 + 1));
+        let (digits, shift) = match text.chars().last().and_then(shift) {
+            Some(shift) => (&text[..text.len() - 1], shift),
+            None => (text, 0),
+        };
+        let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+        bytes.filter(|bytes| (MEMORY_RANGE.0..=MEMORY_RANGE.1).contains(bytes)).map(MemoryMax).ok_or_else(|| {
+            format!("memory.max '{text}' is not a size (allowed: 1M to 1024T; bytes, or with K, M, G or T for powers of 1024; or max)")
+        })
+    }
+}
+
+impl TryFrom<String> for MemoryMax {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<MemoryMax, String> {
+        MemoryMax::parse(&text)
+    }
+}
+
 /// All a group may be told of limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GroupLimits {
@@ -254,6 +292,8 @@ pub struct GroupLimits {
     pub latency: Latency,
     /// `io.prio.class`.
     pub prio_class: PrioClass,
+    /// `memory.max`.
+    pub memory_max: MemoryMax,
     /// `io.cost.model`, of the root.
     pub cost_model: Option<CostModel>,
     /// `io.cost.qos`, of the root.
@@ -261,7 +301,7 @@ pub struct GroupLimits {
 }
 
 /// What can be set of them.
-pub const KEYS: [&str; 9] = [
+pub const KEYS: [&str; 10] = [
     "max",
     "range_kb",
     "bandwidth_max",
@@ -271,6 +311,7 @@ pub const KEYS: [&str; 9] = [
     "io.prio.class",
     "io.cost.model",
     "io.cost.qos",
+    "memory.max",
 ];
 
 impl GroupLimits {
@@ -281,6 +322,7 @@ impl GroupLimits {
             ("io.prio.class", self.prio_class != PrioClass::NoChange),
             ("io.cost.model", self.cost_model.is_some()),
             ("io.cost.qos", self.cost_qos.is_some()),
+            ("memory.max", self.memory_max.0 > 0),
         ]
         .into_iter()
         .filter_map(|(file, is_set)| is_set.then_some(file))
@@ -293,6 +335,9 @@ impl GroupLimits {
     pub(crate) fn check(&self, is_root: bool) -> Result<(), &'static str> {
         if is_root && self.latency.target_us > 0 {
             return Err("the root has no io.latency");
+        }
+        if is_root && self.memory_max.0 > 0 {
+            return Err("the root has no memory.max: cache_mib is the memory of all");
         }
         if !is_root && (self.cost_model.is_some() || self.cost_qos.is_some()) {
             return Err("io.cost.model and io.cost.qos are the root's: path = \"/\"");
@@ -308,6 +353,7 @@ impl GroupLimits {
         match key {
             "max" | "io.max" => self.max = Max::parse(value)?,
             "io.latency" => self.latency = Latency::parse(value)?,
+            "memory.max" => self.memory_max = MemoryMax::parse(value)?,
             "io.prio.class" => self.prio_class = PrioClass::parse(value)?,
             "io.cost.model" => self.cost_model = Some(CostModel::parse(value)?),
             "io.cost.qos" => self.cost_qos = Some(CostQos::parse(value)?),
@@ -335,6 +381,16 @@ mod tests {
         );
         for wrong in ["rbps", "rbps=0", "rbps=1x", "wiops=-1", "wbps=999999G"] {
             assert!(Max::parse(wrong).unwrap_err().contains("is not a rate"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn memory_is_written_as_the_kernels_file_is() {
+        assert_eq!(MemoryMax::parse("128M"), Ok(MemoryMax(128 << 20)));
+        assert_eq!(MemoryMax::parse("134217728"), Ok(MemoryMax(128 << 20)));
+        assert_eq!(MemoryMax::parse("max"), Ok(MemoryMax(0)));
+        for wrong in ["", "M", "12X", "-1", "1K", "99999999T", "1.5G"] {
+            assert!(MemoryMax::parse(wrong).unwrap_err().contains("is not a size"), "{wrong}");
         }
     }
 

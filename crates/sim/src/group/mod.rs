@@ -20,7 +20,7 @@ use crate::kernel::rq_qos::iocost::model::{CostModel, CostQos, words};
 use crate::scheduler::nearest;
 pub use entitled::GoalTime;
 use entitled::check_entitled;
-use limits::{GroupLimits, Latency, Max, PrioClass, Range, Rate};
+use limits::{GroupLimits, Latency, Max, MemoryMax, PrioClass, Range, Rate};
 pub(crate) use meter::Meter;
 pub use metric::GroupMetric;
 pub(crate) use result::results;
@@ -81,6 +81,8 @@ struct FileGroup {
     #[serde(default)]
     io: FileIo,
     #[serde(default)]
+    memory: FileMemory,
+    #[serde(default)]
     range_kb: Range,
     #[serde(default)]
     bandwidth_max: Rate,
@@ -100,6 +102,13 @@ struct FileIo {
     prio: FilePrio,
     #[serde(default)]
     cost: FileCost,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct FileMemory {
+    #[serde(default)]
+    max: MemoryMax,
 }
 
 #[derive(Deserialize, Default)]
@@ -157,6 +166,7 @@ impl TryFrom<FileGroup> for GroupSpec {
             latency,
             max,
             io,
+            memory,
             range_kb,
             bandwidth_max,
             iops_max,
@@ -170,6 +180,7 @@ impl TryFrom<FileGroup> for GroupSpec {
             iops_max,
             latency: io.latency,
             prio_class: io.prio.class,
+            memory_max: memory.max,
             cost_model: io.cost.model,
             cost_qos: io.cost.qos,
         };
@@ -286,7 +297,7 @@ impl std::fmt::Display for GroupTreeError {
 impl std::error::Error for GroupTreeError {}
 
 /// What can be set of a group.
-pub const KEYS: [&str; 15] = [
+pub const KEYS: [&str; 16] = [
     "weight",
     "leaf_weight",
     "class",
@@ -302,6 +313,7 @@ pub const KEYS: [&str; 15] = [
     "io.prio.class",
     "io.cost.model",
     "io.cost.qos",
+    "memory.max",
 ];
 
 impl GroupTree {

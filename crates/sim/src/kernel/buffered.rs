@@ -137,6 +137,7 @@ impl Sys {
             } else {
                 self.raw_grow(file, end)?;
             }
+            let owned_before = self.dirty_beside(file);
             let copy = {
                 let mut machine = self.machine.borrow_mut();
                 let now = machine.now();
@@ -148,15 +149,22 @@ impl Sys {
                 let dirtied = machine.kernel.cache.dirty_pages() - dirty_before;
                 super::writeback::count_dirtied(&mut machine, self.task, dirtied);
                 if dirty_before == 0 {
-                    super::writeback::wake_flushers(&mut machine);
+                    super::writeback::wake_flushers(&mut machine, cgroup);
                 }
                 machine.kernel.rules.cpu_per_page_ns * (pages.end - pages.start)
             };
+            self.wake_flusher_of(file, owned_before == 0);
             self.compute(copy).await;
-            self.balance_dirty(pages.end - pages.start).await;
+            self.balance_dirty(file, pages.end - pages.start).await;
             pages.start = pages.end;
         }
         Ok(())
+    }
+
+    /// Dirty pages of all files of the group that `file` belongs to.
+    fn dirty_beside(&self, file: FileId) -> u64 {
+        let cache = &self.machine.borrow().kernel.cache;
+        cache.owned_by(cache.owner_of(file)).dirty
     }
 
     /// Without a file system: a file grows if there is room.

@@ -37,7 +37,7 @@ use cache::PageCache;
 use ext::Ext;
 use fairlift_core::IoPrio;
 use files::Files;
-use writeback::{FairWriteback, Writeback};
+use writeback::{CgroupWriteback, FairWriteback, Writeback};
 
 /// How much memory there is for pages, and how much of it may be dirty.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -109,7 +109,11 @@ impl Kernel {
     /// The run has these groups; `settings`: the group a buffered write belongs to, and whether writeback keeps to weights, with
     /// at most so many `writes` in the queue.
     pub(crate) fn use_groups(&mut self, tree: &GroupTree, settings: &HostSettings, writes: u64) {
-        self.cache.use_groups(tree.slots(), settings.tracking());
+        let by_cgroup = self.rules.writeback.by_cgroup;
+        self.cache.use_groups(tree.slots(), settings.tracking(by_cgroup));
+        if by_cgroup {
+            self.writeback.cgroups = Some(CgroupWriteback::new(tree, self.cache.limits()));
+        }
         if settings.fair_writeback() {
             self.writeback.fair = Some(FairWriteback::new(tree, self.cache.limits(), writes));
         }

@@ -61,6 +61,10 @@ pub struct Rules {
     pub ext4_punches_holes: bool,
     /// ext4 writes a file that replaces another at once (2.6.30).
     pub ext4_flush_on_replace: bool,
+    /// In ordered mode ext4 gives no file the data blocks that another was freed of before that is committed; ext3 always does so.
+    pub ext4_holds_freed_data: bool,
+    /// ext4 has fast commits (5.10).
+    pub ext4_fast_commits: bool,
     /// Largest journal mke2fs makes, blocks.
     pub journal_blocks_max: u64,
     /// Does a task that waits for a commit yield its place at the device to the journal's thread (Moyer's patches)?
@@ -78,6 +82,8 @@ pub struct WritebackRules {
     pub pdflush: bool,
     /// The pause between two looks at the limits doubles from one jiffy (2.6.32) instead of waiting for congestion to end.
     pub growing_pauses: bool,
+    /// A flusher and dirty limits for each cgroup (4.2, with cgroup v2).
+    pub by_cgroup: bool,
     /// `vm.dirty_background_ratio` and `vm.dirty_ratio`.
     pub ratios: (u32, u32),
 }
@@ -133,12 +139,13 @@ const WRITEBACK_29: WritebackRules = WritebackRules {
     foreground_above_limit: false,
     pdflush: true,
     growing_pauses: false,
+    by_cgroup: false,
     ratios: (5, 10),
 };
 const WRITEBACK_30: WritebackRules = WritebackRules { ratios: (10, 20), ..WRITEBACK_29 };
 const WRITEBACK_31: WritebackRules = WritebackRules { foreground_above_limit: true, ..WRITEBACK_30 };
 const WRITEBACK_32: WritebackRules = WritebackRules { pdflush: false, growing_pauses: true, ..WRITEBACK_31 };
-const WRITEBACK_TODAY: WritebackRules = WritebackRules { foreground: false, ..WRITEBACK_32 };
+const WRITEBACK_TODAY: WritebackRules = WritebackRules { foreground: false, by_cgroup: true, ..WRITEBACK_32 };
 
 const JOURNAL_28: JournalRules = JournalRules {
     body: Flags::NONE,
@@ -216,6 +223,8 @@ const V2_6_28: Rules = Rules {
     ext4_direct_into_holes: false,
     ext4_punches_holes: false,
     ext4_flush_on_replace: false,
+    ext4_holds_freed_data: false,
+    ext4_fast_commits: false,
     journal_blocks_max: 32_768,
     journal_yields: false,
 };
@@ -293,6 +302,8 @@ const V6_12: Rules = Rules {
     large_bios: [true, true],
     ext3_is_ext4: true,
     ext4_punches_holes: true,
+    ext4_holds_freed_data: true,
+    ext4_fast_commits: true,
     journal_blocks_max: 262_144,
     ..V2_6_39
 };

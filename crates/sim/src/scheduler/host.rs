@@ -29,7 +29,7 @@ static TRACKING: Tunable = Tunable::new(
     Unit::Choice(Tracking::WORDS),
     (0, 2),
     1,
-    "the group of a buffered write: its submitter's, that of the task that made its first page dirty, or its file's",
+    "the group of a buffered write: its submitter's, that of the task that made its first page dirty, or its file's; if it is not set, the file's since 4.2 (6.12), with a flusher and dirty limits for each group",
 );
 
 static FAIR_WRITEBACK: Tunable = Tunable::new(
@@ -70,7 +70,7 @@ static WBT_LATENCY: Tunable = Tunable::new(
     Unit::Microseconds,
     (0, 10_000_000),
     0,
-    "writeback throttling: the longest a read is to take; 0: off; if it is not set, 2000 without seeks and 75000 with, but off under bfq and fl-cfq (6.12)",
+    "writeback throttling: the longest a read is to take; 0: off; if it is not set, 2000 without seeks and 75000 with, but off under bfq and this project's (6.12)",
 );
 static CPU_PER_IO: Tunable = Tunable::new(
     "cpu_per_io_ns",
@@ -155,6 +155,9 @@ impl HostSettings {
         if let Some(ns) = self.stored(&CPU_PER_IO).filter(|ns| *ns > 0) {
             rules.cpu_per_io_ns = ns;
         }
+        // Pages that belong to tasks, or to none, are what there was before.
+        rules.writeback.by_cgroup &=
+            self.tracking(rules.writeback.by_cgroup) == Tracking::Inode && !self.fair_writeback();
         rules
     }
 
@@ -230,9 +233,12 @@ impl HostSettings {
         self.stored(&GROUPS).unwrap_or(GROUPS.default) == 1
     }
 
-    /// Whose a buffered write is.
-    pub fn tracking(&self) -> Tracking {
-        Tracking::from_stored(self.stored(&TRACKING).unwrap_or(TRACKING.default))
+    /// Whose a buffered write is; `by_cgroup`: the kernel has writeback by cgroup.
+    pub fn tracking(&self, by_cgroup: bool) -> Tracking {
+        match self.stored(&TRACKING) {
+            None if by_cgroup => Tracking::Inode,
+            stored => Tracking::from_stored(stored.unwrap_or(TRACKING.default)),
+        }
     }
 
     /// Does writeback keep to the groups' weights?

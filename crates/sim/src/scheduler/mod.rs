@@ -208,6 +208,11 @@ impl SchedulerSpec {
         self.name.is_some_and(Name::is_without_wbt)
     }
 
+    /// Under blk-mq, does it come with this project's module around it, which shares out tags?
+    pub fn is_in_module(&self) -> bool {
+        self.name.is_some_and(Name::is_in_module)
+    }
+
     /// Its description.
     pub fn descriptor(&self) -> &'static Descriptor {
         self.descriptor

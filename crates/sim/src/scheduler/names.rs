@@ -65,6 +65,8 @@ pub struct Name {
     cost: Cost,
     /// Does it switch writeback throttling off, unless the user sets `wbt_lat_usec`?
     without_wbt: bool,
+    /// Under blk-mq, does it come with this project's module around it?
+    in_module: bool,
     /// What is nearest in the other era, and why.
     nearest: &'static str,
     why: &'static str,
@@ -80,6 +82,7 @@ impl Name {
             preset: &[],
             cost: Cost { per_bio_ns: 0, locked: false },
             without_wbt: false,
+            in_module: false,
             nearest,
             why,
         }
@@ -87,7 +90,8 @@ impl Name {
 
     const fn ours(word: &'static str, elevator: &'static str, per_bio_ns: u64) -> Name {
         let why = "the module's elevators run in kernels with blk-mq";
-        Name { elevator, ..Name::new(word, Era::BlkMq, elevator, why) }.costs(Cost::locked(per_bio_ns))
+        Name { elevator, in_module: true, ..Name::new(word, Era::BlkMq, elevator, why) }
+            .costs(Cost::locked(per_bio_ns))
     }
 
     const fn costs(self, cost: Cost) -> Name {
@@ -100,7 +104,12 @@ impl Name {
 
     /// Does it switch writeback throttling off, unless the user sets `wbt_lat_usec`?
     pub fn is_without_wbt(&self) -> bool {
-        self.without_wbt
+        self.without_wbt || self.in_module
+    }
+
+    /// Under blk-mq, does it come with this project's module around it, which shares out tags?
+    pub fn is_in_module(&self) -> bool {
+        self.in_module
     }
 
     /// The elevator's profile, if it does not follow the kernel.
@@ -166,13 +175,9 @@ const NAMES: [Name; 13] = [
     Name::ours("fl-deadline", "deadline", 600),
     Name::ours("fl-as", "anticipatory", 1280),
     // docs/kernel.md: cfq_version 2.6.37, group_isolation on.
-    Name {
-        profile: Some("2.6.37"),
-        preset: &[("group_isolation", "1")],
-        ..Name::ours("fl-cfq", "cfq", 970).without_wbt()
-    },
+    Name { profile: Some("2.6.37"), preset: &[("group_isolation", "1")], ..Name::ours("fl-cfq", "cfq", 970) },
     // One name under all kernels; in the module it is fl-fair. What it costs the processor stands in docs/kernel.md.
-    Name::new("fair", Era::Ours, "fl-cfq", "it is this project's own"),
+    Name { in_module: true, ..Name::new("fair", Era::Ours, "fl-cfq", "it is this project's own") },
 ];
 
 /// The names there are.

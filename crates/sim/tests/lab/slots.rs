@@ -153,3 +153,19 @@ fn under_todays_schedulers_too() {
         }
     }
 }
+
+/// A task that sleeps for whatever reason hands over what it has gathered. A flusher that waits for the journal, which waits for a tag, would
+/// else keep the only tag for ever.
+#[test]
+fn no_task_sleeps_on_a_plug() {
+    let text =
+        "[global]\nrw=write\nbs=256k\nsize=100g\ntime_based\nruntime=20\n[a]\ncgroup=a\n[b]\ncgroup=b\n";
+    for scheduler in ["none", "mq-deadline"] {
+        let mut setup =
+            lab(text).kernel("6.12").under(scheduler).cache_mib(400).mounted("ext4", "data=writeback");
+        setup.fresh_files = true;
+        let run = setup.run_on_depth_1();
+        let busy = run.device_busy_ns as f64 / run.duration_ns as f64;
+        assert!(busy > 0.95, "{scheduler}: busy {busy:.2} of the time");
+    }
+}

@@ -1,7 +1,7 @@
-//! CloudPhysics' vscsi traces: binary records of two versions, and VMware's CSV.
+//! CloudPhysics' vscsi traces: binary records of two versions, and as CSV; VMware's CSV.
 
 use super::bytes::Bytes;
-use super::fields::{Words, time, uint};
+use super::fields::{Words, digits, time, uint};
 use super::lines::LineParser;
 use super::record::Order;
 use super::{NamedInput, Shared, Source};
@@ -27,8 +27,11 @@ pub(crate) fn version_of(start: &[u8]) -> Option<u8> {
 
 /// What a SCSI command does; `None` for a number no standard gives to block devices.
 fn operation(record: &[u8], version: u8) -> Option<Op> {
-    let command = Order::Little.u16(record, if version == 2 { 0 } else { 12 });
-    Some(match command {
+    command(Order::Little.u16(record, if version == 2 { 0 } else { 12 }))
+}
+
+fn command(number: u16) -> Option<Op> {
+    Some(match number {
         0x08 | 0x28 | 0xa8 | 0x88 => Op::Read,
         0x0a | 0x2a | 0xaa | 0x8a | 0x2e | 0x8e => Op::Write,
         0x41 | 0x93 => Op::WriteZeroes,
@@ -146,6 +149,46 @@ impl LineParser for VscsiCsv {
                 b"write" => Op::Write,
                 _ => return Err(Problem::word("read or write", command)),
             },
+            ..Event::default()
+        }))
+    }
+}
+
+/// The first line of a CloudPhysics trace as CSV.
+const CLOUD_PHYSICS: &[u8] = b"version,time,op,size,lbn";
+
+/// Is this the first line of a CloudPhysics trace as CSV?
+pub(crate) fn is_cloud_physics(line: &[u8]) -> bool {
+    line.trim_ascii().eq_ignore_ascii_case(CLOUD_PHYSICS)
+}
+
+/// CloudPhysics' CSV: `version,time,op,size,lbn`; seconds, a SCSI command's number or a word, bytes, blocks of 512.
+#[derive(Default)]
+pub(crate) struct CloudPhysics;
+
+impl LineParser for CloudPhysics {
+    fn parse(&mut self, line: &[u8], _: &mut Shared) -> Result<Option<Event>, Problem> {
+        let text = line.trim_ascii();
+        if text.is_empty() || is_cloud_physics(text) {
+            return Ok(None);
+        }
+        let words = Words::<5>::separated(text, b',');
+        let [version, stamp, op, size, lbn] = *words.exactly(5, "version,time,op,size,lbn")?;
+        uint(version, "a version")?;
+        let number = digits(op).and_then(|number| u16::try_from(number).ok());
+        let op = match (op.to_ascii_lowercase().as_slice(), number.and_then(command)) {
+            (_, Some(op)) => op,
+            (b"r" | b"read", None) => Op::Read,
+            (b"w" | b"write", None) => Op::Write,
+            _ => return Err(Problem::word("a SCSI command's number, read or write", op)),
+        };
+        Ok(Some(Event {
+            time_ns: time(stamp, 9, "the time in seconds")?,
+            action: Action::Queue,
+            sector: uint(lbn, "a block")?,
+            bytes: uint(size, "a size in bytes")?,
+            op,
+            flags: Flags::when(op == Op::None, Flags::PASSTHROUGH),
             ..Event::default()
         }))
     }

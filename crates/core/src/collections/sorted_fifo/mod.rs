@@ -55,6 +55,8 @@ struct Node {
     newer: u32,
     /// Not 0: it is a mark, and its run is at most so long.
     run: u32,
+    /// Which of several queues it is in, as who put it in counts them.
+    of: u8,
 }
 
 /// The head of one queue.
@@ -97,7 +99,8 @@ fn raw<I: Id>(id: I) -> u32 {
 impl<I: Id> SortedFifoLinks<I> {
     /// Places for elements `0..capacity`.
     pub fn new(capacity: usize) -> SortedFifoLinks<I> {
-        let node = Node { sector: 0, deadline: 0, below: NIL, above: NIL, older: NIL, newer: ABSENT, run: 0 };
+        let node =
+            Node { sector: 0, deadline: 0, below: NIL, above: NIL, older: NIL, newer: ABSENT, run: 0, of: 0 };
         SortedFifoLinks { nodes: Table::new(node, capacity + 1), marks: TreeLinks::new(capacity) }
     }
 
@@ -117,6 +120,13 @@ impl<I: Id> SortedFifoLinks<I> {
     #[inline]
     pub fn deadline(&self, id: I) -> u64 {
         self.node(raw(id)).deadline
+    }
+
+    /// Which of several queues `id` is in, as [`SortedFifo::insert_in`] was told; `None`: in none.
+    #[inline]
+    pub fn queue_of(&self, id: I) -> Option<u8> {
+        let node = self.node(raw(id));
+        (node.newer != ABSENT).then_some(node.of)
     }
 
     /// `at`, if it is an element of this sector.
@@ -251,8 +261,29 @@ impl<I: Id> SortedFifo<I> {
         Ok(())
     }
 
+    /// Put `id` in as [`SortedFifo::insert`] does, or where it is to be `unique` as [`SortedFifo::insert_unique`]; this is the queue of
+    /// that number ([`SortedFifoLinks::queue_of`]).
+    ///
+    /// # Errors
+    /// The element of equal sector.
+    #[inline(always)] // for one caller
+    pub fn insert_in(
+        &mut self,
+        links: &mut SortedFifoLinks<I>,
+        (id, number, unique): (I, u8, bool),
+        sector: u64,
+        deadline: u64,
+    ) -> Result<(), I> {
+        let place = self.place_for(links, sector);
+        if unique && let Some(equal) = links.equal_at(place.below, sector) {
+            return Err(equal);
+        }
+        self.file_in(links, (raw(id), number), place, sector, deadline);
+        Ok(())
+    }
+
     /// Take `id` out of the queue it is in, which must be this one. Answers with the one behind it by sector.
-    #[inline]
+    #[inline(always)] // most have one place where nearly all requests leave
     pub fn remove(&mut self, links: &mut SortedFifoLinks<I>, id: I) -> Option<I> {
         let gone = raw(id);
         debug_assert!(links.is_queued(id), "the element is here");
@@ -363,6 +394,18 @@ impl<I: Id> SortedFifo<I> {
 
     #[inline(always)] // for the two insertions
     fn file(&mut self, links: &mut SortedFifoLinks<I>, new: u32, place: Place, sector: u64, deadline: u64) {
+        self.file_in(links, (new, 0), place, sector, deadline);
+    }
+
+    #[inline(always)] // for the insertions
+    fn file_in(
+        &mut self,
+        links: &mut SortedFifoLinks<I>,
+        (new, of): (u32, u8),
+        place: Place,
+        sector: u64,
+        deadline: u64,
+    ) {
         debug_assert!(links.node(new).newer == ABSENT, "the element is in no queue");
         let older = replace(&mut self.newest, new);
         if older == NIL {
@@ -372,7 +415,7 @@ impl<I: Id> SortedFifo<I> {
         }
         self.len += 1;
         let Place { below, above, .. } = place;
-        *links.node_mut(new) = Node { sector, deadline, below, above, older, newer: NIL, run: 0 };
+        *links.node_mut(new) = Node { sector, deadline, below, above, older, newer: NIL, run: 0, of };
         self.sort(links, new, place);
     }
 

@@ -44,7 +44,7 @@ impl Costs {
     /// A request is done, `took_ns` after the one before. Answers with what it costs.
     #[inline]
     pub(super) fn done(&mut self, writes: bool, size: usize, took_ns: u64) -> u64 {
-        let (lane, size) = (usize::from(writes), size % SIZES);
+        let (lane, size) = (usize::from(writes), size.min(SIZES - 1));
         let took_ns = took_ns.clamp(1, COST_MAX_NS);
         if self.cost_ns[lane][size] == 0 {
             self.cost_ns[lane][size] = like_others(&self.cost_ns, lane, size).unwrap_or(took_ns);

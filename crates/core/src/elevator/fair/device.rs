@@ -59,6 +59,8 @@ pub(super) struct Model {
     saving_ns: Option<u64>,
     /// Does it serve many at a time?
     is_parallel: bool,
+    /// Did seeks cost time when that was judged?
+    judged_rotational: bool,
     /// Requests sent, and the number of the one that went last of those done.
     sent: u32,
     latest_done: u32,
@@ -90,6 +92,7 @@ impl Model {
         returns: Returns::NEW,
         saving_ns: None,
         is_parallel: false,
+        judged_rotational: false,
         sent: 0,
         latest_done: 0,
         longest_ns: 0,
@@ -158,7 +161,13 @@ impl Model {
     /// How long a stream's turn is, nanoseconds; 0 where turns do not pay.
     #[inline]
     pub(super) fn turn_ns(&self, device: &DeviceState, most_ns: u64) -> u64 {
-        (TURN_SAVINGS * self.saving_ns(device)).min(most_ns)
+        self.turn_of(self.saving_ns(device), most_ns)
+    }
+
+    /// The same by what a stream saves.
+    #[inline]
+    pub(super) fn turn_of(&self, saving_ns: u64, most_ns: u64) -> u64 {
+        (TURN_SAVINGS * saving_ns).min(most_ns)
     }
 
     /// What requests are known to cost: what they are, their sectors, nanoseconds. For reports.
@@ -201,26 +210,29 @@ impl Model {
     }
 
     /// A request is done. Answers with what it cost.
+    #[inline(always)] // for `completed`
     pub(super) fn done(&mut self, request: &Request, sent: Sent, device: &DeviceState, now: u64) -> u64 {
-        let writes = request.is_write();
-        let cost_ns = now.saturating_sub(request.issued_ns.max(self.last_done_ns));
-        let idle_ns = request.issued_ns.saturating_sub(self.last_done_ns);
-        self.last_done_ns = now;
+        let (writes, sectors, issued_ns) = (request.is_write(), request.sectors, request.issued_ns);
+        let before_ns = core::mem::replace(&mut self.last_done_ns, now);
+        let cost_ns = now.saturating_sub(issued_ns.max(before_ns));
         self.longest_ns = cost_ns.max(self.longest_ns - self.longest_ns / 64);
-        let size = request.sectors.max(1).ilog2().min(SIZES as u32 - 1) as usize;
-        if sent.streams && self.is_serial() {
+        let size = (sectors.max(1).ilog2() as usize).min(SIZES - 1);
+        let (has_turns, is_serial) = (self.saving_ns(device) > 0, self.is_serial());
+        // Whether it serves many at a time, and what a stream saves, follow from what is measured, and change only with that.
+        let mut has_learnt = self.saving_ns.is_none() || self.judged_rotational != device.rotational;
+        if sent.streams && is_serial {
             self.returns.done(sent.step, size, cost_ns);
+            has_learnt = true;
         }
-        let has_turns = self.saving_ns(device) > 0;
         let others = self.lanes[0].count + self.lanes[1].count > 1;
         let was_overtaken = (self.latest_done.wrapping_sub(sent.number) as i32) > 0;
         if !was_overtaken {
             self.latest_done = sent.number;
         }
-        let is_serial = self.is_serial();
         let lane = &mut self.lanes[usize::from(writes)];
-        if others || was_overtaken {
+        if was_overtaken || others && lane.overtaken > 0 {
             lane.overtaken = (15 * lane.overtaken + if was_overtaken { 1024 } else { 0 }) / 16;
+            has_learnt = true;
         }
         if lane.last_done_ns < now {
             lane.held = lane.count;
@@ -229,28 +241,30 @@ impl Model {
             // Where one is served after the other, more reads at a time only take from the writes what they gain.
             let busy_ns = match is_serial {
                 true => cost_ns,
-                false => now.saturating_sub(request.issued_ns.max(lane.last_done_ns)),
+                false => now.saturating_sub(issued_ns.max(lane.last_done_ns)),
             };
-            lane.depth.done(lane.held, WORK_SECTORS + u64::from(request.sectors), busy_ns, now);
+            lane.depth.done(lane.held, WORK_SECTORS + u64::from(sectors), busy_ns, now);
+            has_learnt = true;
         }
         lane.last_done_ns = now;
-        self.left(request);
+        lane.count = lane.count.saturating_sub(1);
         if writes {
-            let took_ns = now.saturating_sub(request.issued_ns);
-            self.pace.done(request.sectors, took_ns, self.lanes[1].count > 0, now);
+            self.pace.done(sectors, now.saturating_sub(issued_ns), lane.count > 0, now);
         }
-        self.judge(device.rotational);
-        self.saving_ns = Some(if self.is_serial() { self.returns.saving_ns(device.rotational) } else { 0 });
+        if has_learnt {
+            self.judge(device.rotational);
+        }
         let known_ns = self.costs.done(writes, size, cost_ns);
         match () {
             () if has_turns => cost_ns,
-            () if is_serial => self.gaps.done(writes, size, cost_ns, idle_ns, known_ns),
+            () if is_serial => {
+                self.gaps.done(writes, size, cost_ns, issued_ns.saturating_sub(before_ns), known_ns)
+            }
             () => known_ns,
         }
     }
 
-    /// One after the other, or many at a time?
-    #[inline]
+    /// One after the other, or many at a time? And what does a stream save?
     fn judge(&mut self, rotational: bool) {
         let overtaken = if rotational { 0 } else { self.lanes[0].overtaken.max(self.lanes[1].overtaken) };
         let deepest = self.lanes[0].depth.known().max(self.lanes[1].depth.known());
@@ -262,6 +276,8 @@ impl Model {
         }
         let least = if overtaken < few || !self.is_parallel { 1 } else { SERIAL + 1 };
         self.lanes.iter_mut().for_each(|lane| lane.depth.is_at_least(least));
+        self.saving_ns = Some(if self.is_serial() { self.returns.saving_ns(rotational) } else { 0 });
+        self.judged_rotational = rotational;
     }
 
     /// A request that was sent is in the device no more.

@@ -102,6 +102,12 @@ impl Flow {
         self.sync && self.jumps.count_ones() < JUMPS
     }
 
+    /// What it takes at a time where a stream's turn lasts `turn_ns`, or there are none.
+    #[inline]
+    pub(super) fn quantum_ns(&self, turn_ns: u64) -> u64 {
+        if turn_ns > 0 && self.is_stream() { turn_ns } else { self.cost_ns }
+    }
+
     /// Does it have several requests queued, which a disk may serve in an order of its own?
     #[inline]
     pub(super) fn is_deep(&self) -> bool {
@@ -151,13 +157,17 @@ impl Flow {
             self.served_since_oldest = 0;
             return Some(oldest);
         }
+        if self.requests.len() == 1 {
+            return Some(oldest);
+        }
         self.requests.at_or_above(links, self.head).or_else(|| self.requests.first())
     }
 
     /// One of its requests is on its way.
-    pub(super) fn sent(&mut self, request: &Request) {
+    #[inline]
+    pub(super) fn sent(&mut self, end: u64) {
         self.in_device += 1;
-        self.head = request.end();
+        self.head = end;
     }
 
     /// One of its requests took `cost_ns` of the device.
@@ -221,12 +231,20 @@ impl Slots {
         request: &Request,
     ) -> (FlowId, Arrival) {
         let (id, group) = (request.context, request.payer);
+        if !request.is_sync() {
+            return (self.async_of(group), Arrival::Known);
+        }
         let (context, flow) = (&contexts[id], &flows[id.index()]);
-        let is_free = request.is_sync() && !flow.has_requests() && flow.in_device == 0;
-        let moves = flow.group != group && context.group == group;
-        match is_free && (moves || flow.epoch != context.epoch) {
-            true => (FlowId::from_index(id.index()), Arrival::New),
-            false => (self.find(flows, id, group, request.is_sync()), Arrival::Known),
+        let own = FlowId::from_index(id.index());
+        let (is_its, is_same) = (flow.group == group, flow.epoch == context.epoch);
+        if is_its && is_same {
+            return (own, Arrival::Known);
+        }
+        let is_free = !flow.has_requests() && flow.in_device == 0;
+        let moves = !is_its && context.group == group;
+        match is_free && (moves || !is_same) {
+            true => (own, Arrival::New),
+            false => (self.find(flows, id, group, true), Arrival::Known),
         }
     }
 

@@ -51,7 +51,8 @@ impl Wrong {
 pub(super) struct Gaps {
     /// Reads and writes by size; [`Parts::NONE`]: not known.
     parts: [[Parts; SIZES]; 2],
-    last: Option<(usize, usize)>,
+    /// Its direction and size.
+    last: Option<(bool, usize)>,
     /// How wrong the parts are, and the rows.
     wrong: Wrong,
     rows_wrong: Wrong,
@@ -70,13 +71,14 @@ impl Gaps {
     /// A request is done, `gap_ns` after the one before, or after it was sent if that was later: the device had nothing to do for `idle_ns`
     /// then. Rows say that it costs `row_ns`. Answers with what it costs.
     pub(super) fn done(&mut self, writes: bool, size: usize, gap_ns: u64, idle_ns: u64, row_ns: u64) -> u64 {
-        let (lane, size) = (usize::from(writes), size % SIZES);
+        let (lane, size) = (usize::from(writes), size.min(SIZES - 1));
         let [gap_ns, idle_ns, row_ns] = [gap_ns, idle_ns, row_ns].map(|ns| ns.clamp(1, COST_MAX_NS) as i64);
         if self.parts[lane][size].cost_ns() == 0 {
             self.parts[lane][size] = Parts { own_ns: row_ns - row_ns / 2, next_ns: row_ns / 2 };
         }
         // What is left of the one before, if it left anything.
-        let before = self.last.filter(|(lane, size)| self.parts[*lane][*size].next_ns > idle_ns);
+        let before = self.last.map(|(writes, size)| (usize::from(writes), size % SIZES));
+        let before = before.filter(|(lane, size)| self.parts[*lane][*size].next_ns > idle_ns);
         let left_ns = before.map_or(0, |(lane, size)| self.parts[lane][size].next_ns - idle_ns);
         let thought_ns = self.parts[lane][size].own_ns + left_ns;
         let gap_ns = gap_ns.min(LONG * thought_ns.max(row_ns));
@@ -85,7 +87,7 @@ impl Gaps {
         if let Some((lane, size)) = before {
             self.parts[lane][size].next_ns += wrong_ns / STEP;
         }
-        self.last = Some((lane, size));
+        self.last = Some((writes, size));
 
         self.wrong.add(wrong_ns);
         self.rows_wrong.add(gap_ns - row_ns);

@@ -56,6 +56,20 @@ impl GroupState {
     fn is_in_tree(&self) -> bool {
         self.queued > 0 || self.is_dry
     }
+
+    /// A request of it goes to the device.
+    #[inline]
+    pub(super) fn sent(&mut self, now: u64) {
+        self.in_device += 1;
+        self.last_ns = now;
+    }
+
+    /// A request of it is done.
+    #[inline]
+    pub(super) fn answered(&mut self, now: u64) {
+        self.in_device -= 1;
+        self.last_ns = now;
+    }
 }
 
 /// A group that is being served.
@@ -147,14 +161,10 @@ impl Fair {
         }
     }
 
-    /// A request of `flow` came in.
+    /// A request of `flow` came in, and `group` counts it: where there are groups.
     #[inline]
     pub(super) fn arrived_for(&mut self, env: &mut Env<'_>, group: GroupId, flow: FlowId) {
         let state = &mut self.groups[group.index()];
-        state.queued += 1;
-        if !env.rounds.in_use() {
-            return;
-        }
         if state.queued == 1 {
             if state.in_device == 0 && state.last_ns > 0 {
                 let pause_ns = env.now.saturating_sub(state.last_ns);
@@ -172,26 +182,14 @@ impl Fair {
         }
     }
 
-    /// A request of `group` goes to the device, and will cost about so much.
-    #[inline]
-    pub(super) fn sent_for(&mut self, env: &mut Env<'_>, group: GroupId, cost_ns: u64) {
+    /// A request of `group` goes to the device, and will cost about so much; was it the last one queued?
+    pub(super) fn sent_for(&mut self, env: &mut Env<'_>, group: GroupId, was_last: bool, cost_ns: u64) {
         if let Some(shift) = &mut self.shift {
             shift.sent_ns = shift.sent_ns.saturating_add(cost_ns);
         }
-        let state = &mut self.groups[group.index()];
-        state.in_device += 1;
-        state.last_ns = env.now;
-        if state.queued == 0 {
+        if was_last {
             self.ran_dry(env, group);
         }
-    }
-
-    /// A request of `group` is done.
-    #[inline]
-    pub(super) fn answered(&mut self, env: &Env<'_>, group: GroupId) {
-        let state = &mut self.groups[group.index()];
-        state.in_device -= 1;
-        state.last_ns = env.now;
     }
 
     /// `group` may have nothing queued any more: does it keep its place?

@@ -75,7 +75,24 @@ const DEPTH: Tunable = Tunable::new(
     "requests in the device while two tasks want it; 0 = found out",
 );
 
-const TUNABLES: &[Tunable] = &[TURN_MAX, DEPTH];
+const GOAL: Tunable = Tunable::new(
+    "goal",
+    Unit::Choice(&["latency", "shares"]),
+    (0, 1),
+    0,
+    "who pays for the flush of a commit: latency: the task and the journal half each; shares: the task, so that it gets no more than others",
+);
+
+const TUNABLES: &[Tunable] = &[TURN_MAX, DEPTH, GOAL];
+
+/// What a task that does nothing but fsync is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Goal {
+    /// Short fsyncs: its own share, and one for the journal.
+    Latency,
+    /// The share of any other task.
+    Shares,
+}
 
 /// Requests of a turn that a disk holds at most, to serve them in an order of its own: with four it gains most of that, and who goes
 /// through the turn waits for four.
@@ -86,6 +103,7 @@ const MERGED_MAX: u32 = 128;
 struct Settings {
     turn_max_ns: u64,
     depth: u64,
+    goal: u64,
 }
 
 /// What is kept of a request.
@@ -162,7 +180,11 @@ impl Fair {
         let sent = Sent { number: 0, step: 0, streams: false };
         let held = Held { flow: FlowId::constant(0), queued: false, sent, charged_ns: 0 };
         Fair {
-            settings: Settings { turn_max_ns: TURN_MAX.stored_default(), depth: DEPTH.stored_default() },
+            settings: Settings {
+                turn_max_ns: TURN_MAX.stored_default(),
+                depth: DEPTH.stored_default(),
+                goal: GOAL.stored_default(),
+            },
             slots,
             model: Model::NEW,
             turn: None,
@@ -189,6 +211,7 @@ impl Fair {
 
     // ---- the decision ----
 
+    #[inline]
     fn decide(&mut self, env: &mut Env<'_>) -> Decision {
         self.waiting_for = None;
         self.bill_wait(env.now);
@@ -219,9 +242,7 @@ impl Fair {
             Ok(flow) => flow,
             Err(decision) => return decision,
         };
-        if self.begins_turn(env, flow) {
-            (self.turn, self.turn_start) = (Some(flow), self.places[flow.index()].start);
-        }
+        self.begin_turn(env, flow);
         match self.send(env, flow, in_device) {
             Decision::Rest => self.other_direction(env, flow, in_device),
             decision => decision,
@@ -231,6 +252,14 @@ impl Fair {
     /// Is there room in the device for one more request of `flow`?
     #[inline]
     fn send(&self, env: &Env<'_>, flow: FlowId, in_device: u32) -> Decision {
+        // As what follows says of an empty device.
+        match in_device {
+            0 => Decision::Send(flow),
+            _ => self.send_beside(env, flow, in_device),
+        }
+    }
+
+    fn send_beside(&self, env: &Env<'_>, flow: FlowId, in_device: u32) -> Decision {
         let writes = self.sends_write(env, flow);
         let (held, depth) = match self.settings.depth {
             0 => self.model.holds(writes, in_device),
@@ -250,6 +279,10 @@ impl Fair {
         } else {
             Decision::Rest
         }
+    }
+
+    fn goal(&self) -> Goal {
+        if self.settings.goal == 0 { Goal::Latency } else { Goal::Shares }
     }
 
     /// How many requests of `flow`, which has the turn, a disk holds.
@@ -277,26 +310,21 @@ impl Elevator for Fair {
         let request = &env.requests[rq];
         let (id, arrival) = self.slots.find_for(&self.flows, env.contexts, request);
         if arrival == Arrival::New {
-            if self.turn == Some(id) {
-                self.end_turn();
-            }
-            self.leave_round(id);
-            self.flows[id.index()].renew(request.payer, env.contexts[request.context].epoch);
-            self.places[id.index()].start = 0;
+            self.renew(env, id, request);
         }
         let held = &mut self.held[rq.index()];
         (held.flow, held.queued) = (id, true);
         let flow = &mut self.flows[id.index()];
         flow.add(&mut self.links, rq, request, env.now);
-        let group = flow.group;
         self.queued += 1;
         self.model.seen(id, env.now);
         if !request.is_write() {
             self.model.read_came(env.now);
         }
-        self.join_round(env, id);
-        self.press(env, id);
-        self.arrived_for(env, group, id);
+        let group = self.take_part(env, id);
+        if env.rounds.in_use() {
+            self.arrived_for(env, group, id);
+        }
     }
 
     fn dispatch(&mut self, env: &mut Env<'_>, _group: GroupId) -> Dispatch {
@@ -304,7 +332,10 @@ impl Elevator for Fair {
             return Dispatch::Empty;
         }
         match self.decide(env) {
-            Decision::Send(flow) => self.take(env, flow).map_or(Dispatch::Empty, Dispatch::Issue),
+            Decision::Send(flow) => match self.take(env, flow) {
+                Some(rq) => Dispatch::Issue(rq),
+                None => Dispatch::Empty,
+            },
             Decision::Rest => Dispatch::Empty,
             Decision::WaitFor { group, until } => {
                 let until = env.rounds.no_later_than_goals(until, env.now);
@@ -328,7 +359,7 @@ impl Elevator for Fair {
         let groups = &self.groups;
         let group = first_occupied(&mut self.drained, groups.len(), |group| groups[group].queued == 0)?;
         let flow = self.drained_flow(GroupId::from_index(group))?;
-        self.take(env, flow)
+        self.take_drained(env, flow)
     }
 
     fn is_empty(&self) -> bool {
@@ -343,18 +374,17 @@ impl Elevator for Fair {
         }
         self.in_device -= 1;
         let cost_ns = self.model.done(request, held.sent, env.device, env.now);
-        let flow = &mut self.flows[held.flow.index()];
+        let (flow, place) = (&mut self.flows[held.flow.index()], &mut self.places[held.flow.index()]);
         flow.in_device -= 1;
         flow.last_done_ns = env.now;
         flow.no_idle = request.flags.contains(Flags::NOIDLE);
         if request.status == Status::Done {
             flow.learn_cost(cost_ns);
         }
-        let group = flow.group;
-        let round = &mut self.groups[group.index()].round;
-        round.correct(&mut self.rounds, &mut self.places, held.flow, cost_ns, held.charged_ns);
+        let group = &mut self.groups[flow.group.index()];
+        group.round.correct(&mut self.rounds, (held.flow, place), cost_ns, held.charged_ns);
+        group.answered(env.now);
         self.model.seen(held.flow, env.now);
-        self.answered(env, group);
     }
 
     fn find_front(&self, env: &Env<'_>, bio: &Bio) -> Option<RequestId> {
@@ -427,11 +457,7 @@ impl Elevator for Fair {
     }
 
     fn ioprio_changed(&mut self, env: &mut Env<'_>, context: ContextId) {
-        let flow = FlowId::from_index(context.index());
-        if self.places[flow.index()].busy {
-            self.leave_round(flow);
-            self.join_round(env, flow);
-        }
+        self.rejoin(env, FlowId::from_index(context.index()));
     }
 
     fn idling_for(&self) -> Option<ContextId> {
@@ -450,6 +476,7 @@ impl Elevator for Fair {
         Some(match name {
             "turn_max" => &mut self.settings.turn_max_ns,
             "depth" => &mut self.settings.depth,
+            "goal" => &mut self.settings.goal,
             _ => return None,
         })
     }

@@ -9,9 +9,12 @@
 //! Where turns do not pay, a flow is light that is behind by more than the longest request: it need not wait for others' requests in
 //! the device.
 
-use super::flow::FlowId;
+use super::device::Model;
+use super::flow::{Flow, FlowId};
+use super::groups::GroupState;
+use super::round::Place;
 use super::{Decision, Fair};
-use crate::collections::Id;
+use crate::collections::{Id, ListLinks};
 use crate::elevator::Env;
 use crate::group::GroupId;
 
@@ -24,54 +27,94 @@ const LAG_REQUESTS: u64 = 2;
 /// Pressing flows that are looked at.
 const LOOKED_AT: usize = 4;
 
+impl Model {
+    /// See [`Fair::lag_ns`].
+    #[inline]
+    pub(super) fn lag_ns(&self, turn_ns: u64) -> u64 {
+        turn_ns.max(LAG_REQUESTS * self.longest_ns)
+    }
+
+    /// By how much a light flow is behind: where no flow has turns, by more than the round makes up for by itself.
+    #[inline]
+    pub(super) fn behind_ns(&self, turn_ns: u64) -> u64 {
+        if turn_ns > 0 { 0 } else { self.longest_ns }
+    }
+}
+
+impl Flow {
+    /// May it press now, or has it pressed?
+    #[inline]
+    pub(super) fn may_press(&self) -> bool {
+        self.pressing || self.urgent > 0 || self.requests.len() == 1
+    }
+}
+
+impl GroupState {
+    /// A request of `flow` came or went, which [may press](Flow::may_press).
+    #[inline(always)] // for its two callers
+    pub(super) fn press(
+        &mut self,
+        links: &mut ListLinks<FlowId>,
+        (flow, state, place): (FlowId, &mut Flow, &Place),
+        behind_ns: u64,
+    ) {
+        let presses = state.urgent > 0 || state.has_requests() && self.round.is_light(place, behind_ns);
+        if presses == state.pressing {
+            return;
+        }
+        state.pressing = presses;
+        match presses {
+            true => self.pressing.push_back(links, flow),
+            false => self.pressing.remove(links, flow),
+        }
+    }
+}
+
 impl Fair {
     /// How much less than its due a flow can have had at most.
+    #[inline]
     pub(super) fn lag_ns(&self, env: &Env<'_>) -> u64 {
-        self.turn_ns(env).max(LAG_REQUESTS * self.model.longest_ns)
+        self.model.lag_ns(self.turn_ns(env))
     }
 
     /// A request of `flow` came or went: is it pressing?
     #[inline]
     pub(super) fn press(&mut self, env: &Env<'_>, flow: FlowId) {
-        let state = &self.flows[flow.index()];
-        let (group, was) = (state.group.index(), state.pressing);
+        let turn_ns = self.turn_ns(env);
+        let (state, place) = (&mut self.flows[flow.index()], &self.places[flow.index()]);
         // Who has had its due does not get behind by what comes after.
-        if !was && state.urgent == 0 && state.requests.len() != 1 {
-            return;
-        }
-        let presses = state.urgent > 0 || state.has_requests() && self.is_light(env, flow);
-        if presses == was {
-            return;
-        }
-        self.flows[flow.index()].pressing = presses;
-        let list = &mut self.groups[group].pressing;
-        match presses {
-            true => list.push_back(&mut self.pressing, flow),
-            false => list.remove(&mut self.pressing, flow),
+        if state.may_press() {
+            let behind_ns = self.model.behind_ns(turn_ns);
+            self.groups[state.group.index()].press(&mut self.pressing, (flow, state, place), behind_ns);
         }
     }
 
     fn is_light(&self, env: &Env<'_>, flow: FlowId) -> bool {
         let round = &self.groups[self.flows[flow.index()].group.index()].round;
-        // Where nobody has turns, it has to be behind by more than the round makes up for by itself.
-        let behind_ns = if self.turn_ns(env) > 0 { 0 } else { self.model.longest_ns };
-        round.is_light(&self.places, flow, behind_ns)
+        let behind_ns = self.model.behind_ns(self.turn_ns(env));
+        round.is_light(&self.places[flow.index()], behind_ns)
     }
 
     /// What to do for the first flow of `group` that may go through another's turn.
+    #[inline]
     pub(super) fn pressing_flow(&self, env: &Env<'_>, group: GroupId, in_device: u32) -> Option<Decision> {
-        let state = &self.groups[group.index()];
-        if state.pressing.is_empty() {
-            return None;
+        match self.groups[group.index()].pressing.is_empty() {
+            true => None,
+            false => self.one_that_presses(env, group, in_device),
         }
+    }
+
+    #[inline(never)]
+    fn one_that_presses(&self, env: &Env<'_>, group: GroupId, in_device: u32) -> Option<Decision> {
+        let state = &self.groups[group.index()];
         let ahead_ns = (self.turn_ns(env) / AHEAD_TURNS).max(self.model.longest_ns);
         for flow in state.pressing.iter(&self.pressing).take(LOOKED_AT) {
             if self.is_light(env, flow) && self.flows[flow.index()].in_device == 0 {
                 // It fills no device, and need not wait for what is there.
                 return Some(Decision::Send(flow));
             }
-            let is_urgent = self.flows[flow.index()].urgent > 0;
-            if is_urgent && state.round.is_within(&self.places, flow, ahead_ns) {
+            let is_urgent = self.flows[flow.index()].urgent > 0 && !self.flushed_of_late(env);
+            if is_urgent && state.round.is_within(&self.places[flow.index()], ahead_ns) {
                 return Some(self.send(env, flow, in_device));
             }
         }

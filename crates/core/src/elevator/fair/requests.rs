@@ -3,36 +3,83 @@
 use super::device::Sent;
 use super::flow::NEAR;
 use super::flow::{self, FlowId};
-use super::{Fair, MERGED_MAX};
+use super::{Fair, MERGED_MAX, dues};
 use crate::collections::Id;
 use crate::elevator::Env;
-use crate::request::RequestId;
+use crate::group::GroupId;
+use crate::request::{Request, RequestId};
 
 impl Fair {
-    pub(super) fn join_round(&mut self, env: &Env<'_>, flow: FlowId) {
-        let ioprio = self.slots.ioprio(env.contexts, flow);
-        self.keep(flow, false);
-        if self.places[flow.index()].busy {
+    /// The flow in this slot is another task's or group's now.
+    #[cold]
+    pub(super) fn renew(&mut self, env: &Env<'_>, flow: FlowId, request: &Request) {
+        if self.turn == Some(flow) {
+            self.end_turn();
+        }
+        self.leave_round(flow);
+        self.flows[flow.index()].renew(request.payer, env.contexts[request.context].epoch);
+        self.places[flow.index()].start = 0;
+    }
+
+    /// `flow`, which got a request, is in its round from now on. Answers with its group.
+    #[inline(always)] // for `insert`
+    pub(super) fn take_part(&mut self, env: &Env<'_>, id: FlowId) -> GroupId {
+        let turn_ns = self.turn_ns(env);
+        self.disturb_lone_turn(id);
+        let (flow, place) = (&mut self.flows[id.index()], &mut self.places[id.index()]);
+        let group_id = flow.group;
+        let group = &mut self.groups[group_id.index()];
+        group.queued += 1;
+        dues::keep(&mut self.kept, flow, false);
+        if !place.busy {
+            let ioprio = self.slots.ioprio(env.contexts, id);
+            place.quantum_ns = flow.quantum_ns(turn_ns);
+            group.round.join(&mut self.rounds, (id, place), ioprio, self.model.lag_ns(turn_ns));
+        }
+        if flow.may_press() {
+            group.press(&mut self.pressing, (id, flow, place), self.model.behind_ns(turn_ns));
+        }
+        group_id
+    }
+
+    /// `flow` has another priority.
+    #[cold]
+    pub(super) fn rejoin(&mut self, env: &Env<'_>, id: FlowId) {
+        if !self.places[id.index()].busy {
             return;
         }
-        let state = &self.flows[flow.index()];
+        self.leave_round(id);
         let turn_ns = self.turn_ns(env);
-        let cost_ns = state.cost_ns;
-        self.places[flow.index()].quantum_ns =
-            if state.is_stream() && turn_ns > 0 { turn_ns } else { cost_ns };
-        let lag_ns = self.lag_ns(env);
-        let round = &mut self.groups[state.group.index()].round;
-        if let Some(turn) = self.turn.filter(|turn| round.is_alone(&self.places, *turn)) {
-            // Until now it was in nobody's way.
-            self.turn_start = self.places[turn.index()].start;
+        self.disturb_lone_turn(id);
+        let (flow, place) = (&self.flows[id.index()], &mut self.places[id.index()]);
+        let ioprio = self.slots.ioprio(env.contexts, id);
+        place.quantum_ns = flow.quantum_ns(turn_ns);
+        let round = &mut self.groups[flow.group.index()].round;
+        round.join(&mut self.rounds, (id, place), ioprio, self.model.lag_ns(turn_ns));
+    }
+
+    /// `flow` is about to join its round, unless it is in it: until now the turn that goes on there may have been in no other flow's way.
+    #[inline]
+    fn disturb_lone_turn(&mut self, flow: FlowId) {
+        let Some(turn) = self.turn else { return };
+        let round = &self.groups[self.flows[flow.index()].group.index()].round;
+        let place = &self.places[turn.index()];
+        if !self.places[flow.index()].busy && round.is_alone(place) {
+            self.turn_start = place.start;
         }
-        round.join(&mut self.rounds, &mut self.places, flow, ioprio, lag_ns);
     }
 
     pub(super) fn leave_round(&mut self, flow: FlowId) {
-        self.keep(flow, false);
-        let round = &mut self.groups[self.flows[flow.index()].group.index()].round;
-        round.leave(&mut self.rounds, &mut self.places, flow);
+        let (state, place) = (&mut self.flows[flow.index()], &mut self.places[flow.index()]);
+        dues::keep(&mut self.kept, state, false);
+        self.groups[state.group.index()].round.leave(&mut self.rounds, (flow, place));
+    }
+
+    /// `flow` has cost `more_ns` more than was charged so far, or `less_ns` less.
+    pub(super) fn charge(&mut self, flow: FlowId, more_ns: u64, less_ns: u64) {
+        let (state, place) = (&self.flows[flow.index()], &mut self.places[flow.index()]);
+        let round = &mut self.groups[state.group.index()].round;
+        round.charge(&mut self.rounds, (flow, place), more_ns, less_ns);
     }
 
     /// May a request become so large by merging? One that takes long keeps others waiting, who have nothing of that where streams
@@ -43,7 +90,13 @@ impl Fair {
 
     /// `rq` is queued no more.
     pub(super) fn take_out(&mut self, env: &Env<'_>, rq: RequestId) -> FlowId {
-        let id = self.take_from_flow(env, rq);
+        let held = &mut self.held[rq.index()];
+        held.queued = false;
+        let id = held.flow;
+        let flow = &mut self.flows[id.index()];
+        flow.remove(&mut self.links, rq, &env.requests[rq]);
+        self.groups[flow.group.index()].queued -= 1;
+        self.queued -= 1;
         if !self.flows[id.index()].has_requests() && self.turn != Some(id) {
             match self.keeps_place(env, id) {
                 true => self.keep(id, true),
@@ -51,18 +104,6 @@ impl Fair {
             }
         }
         self.press(env, id);
-        id
-    }
-
-    fn take_from_flow(&mut self, env: &Env<'_>, rq: RequestId) -> FlowId {
-        let held = &mut self.held[rq.index()];
-        held.queued = false;
-        let id = held.flow;
-        let flow = &mut self.flows[id.index()];
-        let group = &mut self.groups[flow.group.index()];
-        flow.remove(&mut self.links, rq, &env.requests[rq]);
-        group.queued -= 1;
-        self.queued -= 1;
         id
     }
 
@@ -75,49 +116,73 @@ impl Fair {
         let flow = &mut self.flows[held.flow.index()];
         flow.in_device -= 1;
         let group = flow.group;
-        let round = &mut self.groups[group.index()].round;
-        round.charge(&mut self.rounds, &mut self.places, held.flow, 0, held.charged_ns);
-        self.answered(env, group);
+        self.charge(held.flow, 0, held.charged_ns);
+        self.groups[group.index()].answered(env.now);
     }
 
-    /// The next request of `flow` goes.
+    #[cold]
+    pub(super) fn take_drained(&mut self, env: &mut Env<'_>, id: FlowId) -> Option<RequestId> {
+        self.take(env, id)
+    }
+
+    /// The next request of `flow` goes. Every row is looked up once.
+    #[inline(always)] // for `dispatch`
     pub(super) fn take(&mut self, env: &mut Env<'_>, id: FlowId) -> Option<RequestId> {
-        let flow = &mut self.flows[id.index()];
-        let (group, cost_ns, stream) = (flow.group, flow.cost_ns, flow.is_stream());
+        let (flow, place) = (&mut self.flows[id.index()], &mut self.places[id.index()]);
+        let group_id = flow.group;
+        let group = &mut self.groups[group_id.index()];
         let rq = flow.next(&self.links, env.now)?;
-        let request = &env.requests[rq];
+        let (request, held) = (&env.requests[rq], &mut self.held[rq.index()]);
+        let (cost_ns, end) = (flow.cost_ns, request.end());
         let (streams, step) = match self.last_sent {
             Some((last, end, step)) if last == id && request.sector.abs_diff(end) < NEAR => {
                 (true, step.saturating_add(1))
             }
-            _ => (stream, 0),
+            _ => (flow.is_stream(), 0),
         };
         let return_ns = self.model.saving_ns(env.device);
+        let turn_ns = self.model.turn_of(return_ns, self.settings.turn_max_ns);
         if step == 0 && return_ns > 0 {
-            let lag_ns = self.lag_ns(env);
-            self.places[id.index()].disturbs(return_ns, lag_ns);
+            place.disturbs(return_ns, self.model.lag_ns(turn_ns));
         }
-        self.take_from_flow(env, rq);
-        let wants_more = self.flows[id.index()].has_requests() || self.turn == Some(id);
-        let kept = !wants_more && self.keeps_place(env, id);
-        let round = &mut self.groups[group.index()].round;
-        match wants_more || kept {
-            true => round.charge(&mut self.rounds, &mut self.places, id, cost_ns, 0),
-            false => round.served_last(&mut self.rounds, &mut self.places, id, cost_ns),
+
+        flow.remove(&mut self.links, rq, request);
+        group.queued -= 1;
+        self.queued -= 1;
+        let mut kept = false;
+        if flow.has_requests() || self.turn == Some(id) {
+            group.round.charge(&mut self.rounds, (id, place), cost_ns, 0);
+        } else {
+            let long_ns = turn_ns.max(self.model.longest_ns);
+            kept = self.model.is_serial()
+                && self.kept < dues::KEPT_MAX
+                && flow.sends_shorter_than(long_ns)
+                && self.slots.context_of(id).is_some_and(|context| env.contexts[context].alive);
+            match kept {
+                true => group.round.charge(&mut self.rounds, (id, place), cost_ns, 0),
+                false => group.round.served_last(&mut self.rounds, (id, place), cost_ns),
+            }
         }
-        self.keep(id, kept);
-        self.press(env, id);
-        self.flows[id.index()].sent(request);
-        let held = &mut self.held[rq.index()];
-        let number = self.model.sent(request, env.now);
-        held.charged_ns = cost_ns;
-        held.sent = Sent { number, step, streams: streams && !request.is_write() };
-        if flow::is_urgent(request) {
-            self.flush.wrote(id);
+        dues::keep(&mut self.kept, flow, kept);
+        if flow.may_press() {
+            group.press(&mut self.pressing, (id, flow, place), self.model.behind_ns(turn_ns));
         }
-        self.last_sent = Some((id, request.end(), step));
+
+        flow.sent(end);
+        group.sent(env.now);
         self.in_device += 1;
-        self.sent_for(env, group, cost_ns);
+        held.queued = false;
+        held.charged_ns = cost_ns;
+        let number = self.model.sent(request, env.now);
+        held.sent = Sent { number, step, streams: streams && !request.is_write() };
+        self.last_sent = Some((id, end, step));
+        if flow::is_urgent(request) {
+            self.flush.wrote(id, request);
+        }
+        if env.rounds.in_use() {
+            let is_dry = group.queued == 0;
+            self.sent_for(env, group_id, is_dry, cost_ns);
+        }
         Some(rq)
     }
 }

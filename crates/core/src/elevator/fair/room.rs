@@ -28,7 +28,7 @@ impl Fair {
             state.has_requests() && state.in_device == 0 && self.sends_write(env, *flow) != writes
         };
         let found = round.in_order(&self.rounds).take(LOOKED_AT).find(suits);
-        match found.filter(|flow| round.is_within(&self.places, *flow, lag_ns)) {
+        match found.filter(|flow| round.is_within(&self.places[flow.index()], lag_ns)) {
             Some(flow) if !(self.sends_write(env, flow) && self.model.paced_until(env.now).is_some()) => {
                 self.send(env, flow, in_device)
             }

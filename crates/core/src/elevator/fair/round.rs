@@ -57,6 +57,12 @@ impl Place {
         ahead: false,
     };
 
+    /// Its start times its weight.
+    #[inline]
+    fn weighed(&self) -> u128 {
+        u128::from(self.start) * u128::from(self.weight)
+    }
+
     /// What it was served since its start was `start`, nanoseconds.
     pub(super) fn served_since(&self, start: Virtual) -> u64 {
         self.start.saturating_sub(start).saturating_mul(self.weight) / WEIGHT_DEFAULT
@@ -73,6 +79,9 @@ impl Place {
     #[inline]
     fn moved(&mut self, more_ns: u64, less_ns: u64) -> Virtual {
         let owed_ns = core::mem::take(&mut self.owed_ns);
+        if owed_ns == 0 && less_ns == 0 {
+            return self.start.saturating_add(self.advance(more_ns));
+        }
         let more_ns = more_ns.saturating_add(owed_ns.max(0).unsigned_abs());
         let less_ns = less_ns.saturating_add(owed_ns.min(0).unsigned_abs());
         self.start.saturating_add(self.advance(more_ns)).saturating_sub(self.advance(less_ns))
@@ -126,6 +135,50 @@ impl Band {
     fn is_empty(&self) -> bool {
         self.weight == 0
     }
+
+    /// Those that are not ahead any more become eligible.
+    fn let_in(&mut self, links: &mut RoundLinks, places: &mut Table<Place>) {
+        for _ in 0..MOVED_AT_ONCE {
+            let Some(flow) = self.ahead.first().filter(|flow| self.has_reached(links.key(*flow))) else {
+                break;
+            };
+            self.ahead.remove(links, flow);
+            self.file(links, (flow, &mut places[flow.index()]));
+        }
+    }
+
+    /// The tree that `place` is in.
+    #[inline]
+    fn tree_of(&mut self, place: &Place) -> &mut Tree<FlowId> {
+        if place.ahead { &mut self.ahead } else { &mut self.eligible }
+    }
+
+    #[inline]
+    fn file(&mut self, links: &mut RoundLinks, (flow, place): (FlowId, &mut Place)) {
+        let key = self.find_tree(place);
+        self.tree_of(place).insert(links, flow, key);
+    }
+
+    /// `flow`, which is filed, was moved.
+    fn refile(&mut self, links: &mut RoundLinks, (flow, place): (FlowId, &mut Place)) {
+        let was_ahead = place.ahead;
+        let key = self.find_tree(place);
+        // Often it stays between its neighbours.
+        if place.ahead == was_ahead && self.tree_of(place).rekey(links, flow, key) {
+            return;
+        }
+        let tree = if was_ahead { &mut self.ahead } else { &mut self.eligible };
+        tree.remove(links, flow);
+        self.tree_of(place).insert(links, flow, key);
+    }
+
+    /// In which tree `place` is to be; and with what key.
+    #[inline]
+    fn find_tree(&self, place: &mut Place) -> Virtual {
+        place.deadline = place.start.saturating_add(place.advance(place.quantum_ns));
+        place.ahead = !self.has_reached(place.start);
+        if place.ahead { place.start } else { place.deadline }
+    }
 }
 
 /// The flows of one group.
@@ -145,15 +198,14 @@ pub(super) type RoundLinks = TreeLinks<FlowId, Virtual>;
 
 impl Round {
     /// `flow` wants to be served, at its priority of now.
+    #[inline]
     pub(super) fn join(
         &mut self,
         links: &mut RoundLinks,
-        places: &mut Table<Place>,
-        flow: FlowId,
+        (flow, place): (FlowId, &mut Place),
         ioprio: IoPrio,
         lag_ns: u64,
     ) {
-        let place = &mut places[flow.index()];
         if place.busy {
             return;
         }
@@ -163,54 +215,35 @@ impl Round {
         place.disturbed = place.disturbed.saturating_sub(earliest.saturating_sub(place.start));
         (place.busy, place.start) = (true, place.start.max(earliest));
         band.weight += place.weight;
-        band.sum += u128::from(place.start) * u128::from(place.weight);
-        self.file(links, places, flow);
+        band.sum += place.weighed();
+        band.file(links, (flow, place));
     }
 
     /// `flow` wants nothing any more.
-    pub(super) fn leave(&mut self, links: &mut RoundLinks, places: &mut Table<Place>, flow: FlowId) {
-        if !places[flow.index()].busy {
+    #[inline]
+    pub(super) fn leave(&mut self, links: &mut RoundLinks, (flow, place): (FlowId, &mut Place)) {
+        if !place.busy {
             return;
         }
-        self.unfile(links, places, flow);
-        let place = &mut places[flow.index()];
         let band = &mut self.bands[place.class as usize];
+        band.tree_of(place).remove(links, flow);
         place.busy = false;
         band.weight -= place.weight;
-        band.sum -= u128::from(place.start) * u128::from(place.weight);
+        band.sum -= place.weighed();
         band.left_at = place.start;
     }
 
     /// `flow`, which is served for `cost_ns` now, wants nothing any more.
+    #[inline(always)] // for `take`
     pub(super) fn served_last(
         &mut self,
         links: &mut RoundLinks,
-        places: &mut Table<Place>,
-        flow: FlowId,
+        (flow, place): (FlowId, &mut Place),
         cost_ns: u64,
     ) {
-        self.leave(links, places, flow);
-        let place = &mut places[flow.index()];
+        self.leave(links, (flow, place));
         place.start = place.moved(cost_ns, 0);
         self.bands[place.class as usize].left_at = place.start;
-    }
-
-    fn file(&mut self, links: &mut RoundLinks, places: &mut Table<Place>, flow: FlowId) {
-        let place = &mut places[flow.index()];
-        let band = &mut self.bands[place.class as usize];
-        place.deadline = place.start.saturating_add(place.advance(place.quantum_ns));
-        place.ahead = !band.has_reached(place.start);
-        match place.ahead {
-            true => band.ahead.insert(links, flow, place.start),
-            false => band.eligible.insert(links, flow, place.deadline),
-        }
-    }
-
-    fn unfile(&mut self, links: &mut RoundLinks, places: &Table<Place>, flow: FlowId) {
-        let place = &places[flow.index()];
-        let band = &mut self.bands[place.class as usize];
-        let tree = if place.ahead { &mut band.ahead } else { &mut band.eligible };
-        tree.remove(links, flow);
     }
 
     /// A request of `flow` has cost `cost_ns`, and was charged `charged_ns`. What hardly matters is charged with its next one: a
@@ -219,78 +252,71 @@ impl Round {
     pub(super) fn correct(
         &mut self,
         links: &mut RoundLinks,
-        places: &mut Table<Place>,
-        flow: FlowId,
+        (flow, place): (FlowId, &mut Place),
         cost_ns: u64,
         charged_ns: u64,
     ) {
-        let place = &mut places[flow.index()];
         let wrong_ns = cost_ns.min(COST_MAX_NS) as i64 - charged_ns.min(COST_MAX_NS) as i64;
         place.owed_ns += wrong_ns;
-        if !place.busy || OWED * place.owed_ns.unsigned_abs() > place.quantum_ns {
-            self.charge(links, places, flow, 0, 0);
+        if !place.busy {
+            let advance = place.advance(place.owed_ns.unsigned_abs());
+            place.start = match core::mem::take(&mut place.owed_ns) > 0 {
+                true => place.start.saturating_add(advance),
+                false => place.start.saturating_sub(advance),
+            };
+        } else if OWED * place.owed_ns.unsigned_abs() > place.quantum_ns {
+            self.charge(links, (flow, place), 0, 0);
         }
     }
 
     /// `flow` has cost `more_ns` more than was charged so far, or `less_ns` less.
+    #[inline]
     pub(super) fn charge(
         &mut self,
         links: &mut RoundLinks,
-        places: &mut Table<Place>,
-        flow: FlowId,
+        (flow, place): (FlowId, &mut Place),
         more_ns: u64,
         less_ns: u64,
     ) {
-        let moved = places[flow.index()].moved(more_ns, less_ns);
-        self.move_to(links, places, flow, moved);
+        let moved = place.moved(more_ns, less_ns);
+        self.move_to(links, (flow, place), moved);
     }
 
     /// `flow` goes because those who are due cannot: it is charged for no more than to be ahead of the average by `lag_ns`.
     pub(super) fn bound_debt(
         &mut self,
         links: &mut RoundLinks,
-        places: &mut Table<Place>,
-        flow: FlowId,
+        (flow, place): (FlowId, &mut Place),
         lag_ns: u64,
     ) {
-        let place = &places[flow.index()];
         let latest = self.bands[place.class as usize].now().saturating_add(place.advance(lag_ns));
         if place.busy && place.start > latest {
-            self.move_to(links, places, flow, latest);
+            self.move_to(links, (flow, place), latest);
         }
     }
 
-    fn move_to(&mut self, links: &mut RoundLinks, places: &mut Table<Place>, flow: FlowId, moved: Virtual) {
-        let place = &mut places[flow.index()];
-        let old = place.start;
-        if moved == old {
+    fn move_to(&mut self, links: &mut RoundLinks, (flow, place): (FlowId, &mut Place), moved: Virtual) {
+        if moved == place.start {
             return;
         }
         if !place.busy {
             place.start = moved;
             return;
         }
-        self.unfile(links, places, flow);
-        let place = &mut places[flow.index()];
-        place.start = moved;
         let band = &mut self.bands[place.class as usize];
-        band.sum = band.sum + u128::from(moved) * u128::from(place.weight)
-            - u128::from(old) * u128::from(place.weight);
-        self.file(links, places, flow);
+        let old = place.weighed();
+        place.start = moved;
+        band.sum = band.sum + place.weighed() - old;
+        band.refile(links, (flow, place));
     }
 
     /// Who is to be served: of the best class the eligible flow with the earliest deadline.
+    #[inline(always)] // for `next_flow`
     pub(super) fn first(&mut self, links: &mut RoundLinks, places: &mut Table<Place>) -> Option<FlowId> {
-        let class = self.bands.iter().position(|band| !band.is_empty())?;
-        for _ in 0..MOVED_AT_ONCE {
-            let band = &self.bands[class];
-            let Some(flow) = band.ahead.first().filter(|flow| band.has_reached(links.key(*flow))) else {
-                break;
-            };
-            self.unfile(links, places, flow);
-            self.file(links, places, flow);
+        let band = self.bands.iter_mut().find(|band| !band.is_empty())?;
+        if band.ahead.first().is_some_and(|flow| band.has_reached(links.key(flow))) {
+            band.let_in(links, places);
         }
-        let band = &self.bands[class];
         // The average is rounded nowhere, so somebody is not after it; more than can be moved at once may still be filed as ahead.
         band.eligible.first().or_else(|| band.ahead.first())
     }
@@ -302,32 +328,29 @@ impl Round {
         trees.flat_map(|tree| core::iter::successors(tree.first(), |flow| tree.next(links, *flow)))
     }
 
-    /// Is `flow` of the best class there is, and ahead of the average by no more than `lag_ns`?
-    pub(super) fn is_within(&self, places: &Table<Place>, flow: FlowId, lag_ns: u64) -> bool {
-        let place = &places[flow.index()];
+    /// Is a flow in this place of the best class there is, and ahead of the average by no more than `lag_ns`?
+    pub(super) fn is_within(&self, place: &Place, lag_ns: u64) -> bool {
         let best = self.bands.iter().position(|band| !band.is_empty());
         let start = place.start.saturating_sub(place.advance(lag_ns));
         best == Some(place.class as usize) && self.bands[place.class as usize].has_reached(start)
     }
 
-    /// Is `flow` of the best class there is, and has it had no more than its due even if it pays for what it costs others to come
-    /// back after it? By no less than `behind_ns`.
+    /// Is a flow in this place of the best class there is, and has it had no more than its due even if it pays for what it costs others
+    /// to come back after it? By no less than `behind_ns`.
     #[inline]
-    pub(super) fn is_light(&self, places: &Table<Place>, flow: FlowId, behind_ns: u64) -> bool {
-        let place = &places[flow.index()];
+    pub(super) fn is_light(&self, place: &Place, behind_ns: u64) -> bool {
         let best = self.bands.iter().position(|band| !band.is_empty());
         let start = place.start.saturating_add(place.disturbed).saturating_add(place.advance(behind_ns));
         best == Some(place.class as usize) && self.bands[place.class as usize].has_reached(start)
     }
 
-    /// Is there a flow of a better class than `flow`'s?
-    pub(super) fn is_outranked(&self, places: &Table<Place>, flow: FlowId) -> bool {
-        self.bands[..places[flow.index()].class as usize].iter().any(|band| !band.is_empty())
+    /// Is there a flow of a better class than that in this place?
+    pub(super) fn is_outranked(&self, place: &Place) -> bool {
+        self.bands[..place.class as usize].iter().any(|band| !band.is_empty())
     }
 
-    /// Is `flow` the only one that wants to be served?
-    pub(super) fn is_alone(&self, places: &Table<Place>, flow: FlowId) -> bool {
-        let place = &places[flow.index()];
+    /// Is the flow in this place the only one that wants to be served?
+    pub(super) fn is_alone(&self, place: &Place) -> bool {
         let busy = self.bands.iter().map(|band| band.weight).sum::<u64>();
         busy == if place.busy { place.weight } else { 0 }
     }

@@ -16,20 +16,26 @@ impl ElevatorQueue {
         request.state = RequestState::Sorted;
         request.generation = generation;
         request.queue.standing = Standing::Sortable;
-        let (payer, sync) = (request.payer, request.is_sync());
         self.queued += 1;
         let mut group = GroupId::ROOT;
         if self.grouped {
-            group = payer;
-            self.group_arrival(payer, sync, now);
+            group = request.payer;
+            let sync = request.is_sync();
+            self.group_arrival(group, sync, now);
         }
-        if let Some((line, links)) = self.elevator.line(group) {
-            return line.push_back(links, rq);
-        }
-        self.file(rq, now);
+        self.hand_over(rq, group, now);
     }
 
-    /// The elevator gets `rq`.
+    /// The elevator gets `rq`, which `group` pays for.
+    #[inline(always)] // for the two that insert
+    pub(in crate::queue) fn hand_over(&mut self, rq: RequestId, group: GroupId, now: u64) {
+        let request = (&self.requests[rq], !self.groups.is_in_use());
+        if !self.elevator.file(group, rq, request, now) {
+            self.file(rq, now);
+        }
+    }
+
+    /// The elevator gets `rq`, and all that it may want to know.
     #[inline(always)]
     pub(super) fn file(&mut self, rq: RequestId, now: u64) {
         let (elevator, mut env) = self.split(now);
@@ -88,6 +94,7 @@ impl ElevatorQueue {
 
     pub(in crate::queue) fn push_head(&mut self, rq: RequestId) {
         let payer = self.requests[rq].payer;
+        self.headed += 1;
         self.list.push_front_of(&mut self.heads[payer.index()], rq);
     }
 
@@ -95,7 +102,7 @@ impl ElevatorQueue {
     pub fn insert_tail(&mut self, rq: RequestId) {
         self.go_around(rq);
         if self.grouped {
-            self.groups.arrived(self.requests[rq].payer, self.requests[rq].is_sync());
+            let _ = self.groups.arrived(self.requests[rq].payer, self.requests[rq].is_sync());
         }
         self.list.push_back(rq);
     }

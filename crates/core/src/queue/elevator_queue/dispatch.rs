@@ -3,7 +3,7 @@
 use super::ElevatorQueue;
 use crate::elevator::Dispatch;
 use crate::group::GroupId;
-use crate::request::{Op, RequestId, RequestState, Standing};
+use crate::request::{RequestId, RequestState, Standing};
 
 impl ElevatorQueue {
     /// What the elevator says, of the group that has the turn.
@@ -51,23 +51,44 @@ impl ElevatorQueue {
     /// `rq`, on no list any more, goes to the device.
     #[inline(always)]
     pub(super) fn start(&mut self, rq: RequestId, now: u64) {
+        if self.grouped { self.start_counted(rq, now) } else { self.start_uncounted(rq, now) }
+    }
+
+    /// `rq` goes to the device, and the groups count it.
+    #[inline(always)] // into the two that send a request of a group
+    fn start_counted(&mut self, rq: RequestId, now: u64) {
+        let (payer, sync, generation) = self.begin_flight(rq, now);
+        self.group_issue(payer, sync, now);
+        if self.watches_device && generation == self.generation {
+            self.tell_issued(rq, now);
+        }
+    }
+
+    /// The same without groups.
+    #[inline(always)]
+    fn start_uncounted(&mut self, rq: RequestId, now: u64) {
+        let (.., generation) = self.begin_flight(rq, now);
+        if self.watches_device && generation == self.generation {
+            self.tell_issued(rq, now);
+        }
+    }
+
+    /// Answers with the payer of `rq`, whether it is sync, and under which elevator it was inserted.
+    #[inline(always)]
+    fn begin_flight(&mut self, rq: RequestId, now: u64) -> (GroupId, bool, u16) {
         let request = &mut self.requests[rq];
         request.state = RequestState::Issued;
         request.issued_ns = now;
         request.queue.standing = Standing::Fixed;
-        let (sync, generation, payer) = (request.is_sync(), request.generation, request.payer);
-        self.device.flushes += u32::from(request.op == Op::Flush);
-        self.device.in_flight[usize::from(sync)] += 1;
+        self.device.enters(request);
         self.queued -= 1;
-        if self.is_watched {
-            if self.grouped {
-                self.group_issue(payer, sync, now);
-            }
-            if self.watches_device && generation == self.generation {
-                let (elevator, mut env) = self.split(now);
-                elevator.issued(&mut env, rq);
-            }
-        }
+        (request.payer, request.is_sync(), request.generation)
+    }
+
+    #[inline(always)]
+    fn tell_issued(&mut self, rq: RequestId, now: u64) {
+        let (elevator, mut env) = self.split(now);
+        elevator.issued(&mut env, rq);
     }
 
     /// Take the head of the dispatch list off without issuing it (a barrier waiting for the device to run dry, or who needs a
@@ -130,11 +151,11 @@ impl ElevatorQueue {
         if self.grouped {
             return self.dispatch_grouped(now);
         }
-        if let Some((line, links)) = self.elevator.line(GroupId::ROOT) {
-            return match line.pop_front(links) {
-                Some(rq) => self.issue_past_list(rq, now),
-                None => self.waiting(Dispatch::Empty),
-            };
+        if let Some(next) = self.elevator.next(GroupId::ROOT, now, self.device.rotational) {
+            let Some(rq) = next else { return self.waiting(Dispatch::Empty) };
+            self.list.pass(&self.requests[rq]);
+            self.start_uncounted(rq, now);
+            return Dispatch::Issue(rq);
         }
         self.dispatch_filed(now)
     }
@@ -147,30 +168,41 @@ impl ElevatorQueue {
         if !self.list.is_empty() {
             return self.dispatch_around(answer, now);
         }
-        match answer {
-            Dispatch::Issue(rq) => self.issue_past_list(rq, now),
-            answer => self.waiting(answer),
-        }
-    }
-
-    /// The common case: filed on an empty list `rq` would be the next to leave it.
-    #[inline(always)]
-    pub(super) fn issue_past_list(&mut self, rq: RequestId, now: u64) -> Dispatch {
+        let Dispatch::Issue(rq) = answer else { return self.waiting(answer) };
+        // The common case: filed on an empty list it would be the next to leave it.
         self.list.pass(&self.requests[rq]);
-        self.start(rq, now);
-        Dispatch::Issue(rq)
+        self.start_uncounted(rq, now);
+        answer
     }
 
     /// As above, of the group that has the turn.
+    #[inline(never)]
     pub(super) fn dispatch_grouped(&mut self, now: u64) -> Dispatch {
+        if self.headed == 0
+            && let Some(group) = self.turns.goes_on(&self.groups, now)
+            && let Some(Some(rq)) = self.elevator.next(group, now, self.device.rotational)
+        {
+            self.list.pass(&self.requests[rq]);
+            self.start_counted(rq, now);
+            return Dispatch::Issue(rq);
+        }
+        if self.in_turns() && self.groups.ledger().queued() == 0 {
+            return self.waiting(Dispatch::Empty);
+        }
+        self.dispatch_decided(now)
+    }
+
+    /// The same where it is not that plain.
+    #[inline(never)]
+    fn dispatch_decided(&mut self, now: u64) -> Dispatch {
         let answer = self.ask(now);
         if !self.list.is_empty() {
             return self.dispatch_around(answer, now);
         }
-        match answer {
-            Dispatch::Issue(rq) => self.issue_past_list(rq, now),
-            answer => self.waiting(answer),
-        }
+        let Dispatch::Issue(rq) = answer else { return self.waiting(answer) };
+        self.list.pass(&self.requests[rq]);
+        self.start_counted(rq, now);
+        answer
     }
 
     /// Nothing to give: is there something to wait for?

@@ -4,7 +4,7 @@ use super::ElevatorQueue;
 use crate::context::ContextId;
 use crate::elevator::MayQueue;
 use crate::group::GroupId;
-use crate::request::{Bio, Request, RequestId, RequestState};
+use crate::request::{Bio, QueueData, Request, RequestId, RequestState, Standing};
 
 impl ElevatorQueue {
     /// Take a slot for `request` and count it for its context and its group; `None` when all slots are taken. Who pays for it
@@ -12,29 +12,52 @@ impl ElevatorQueue {
     #[inline]
     pub fn take(&mut self, request: Request) -> Option<RequestId> {
         let (rq, slot) = self.requests.take_slot()?;
-        *slot = request;
-        slot.state = RequestState::Held;
-        slot.context = self.contexts.hold(request.context);
-        slot.payer = slot.group;
-        let (context, group) = (slot.context, slot.group);
-        if (group != GroupId::ROOT || self.waits.any()) && !self.counts_for(context, group) {
+        let context = self.contexts.hold(request.context);
+        let group = request.group;
+        *slot = Request { state: RequestState::Held, context, payer: group, ..request };
+        let closer = self.needs_closer_look(context, group);
+        if closer || group != GroupId::ROOT && !self.groups.hold_if_live(group) {
             self.find_payer(rq);
         }
         Some(rq)
     }
 
-    /// Does a request that `context` sends for `group` count for that, and does the group pay for it itself? Then it is counted.
+    /// [`ElevatorQueue::take`] and [`ElevatorQueue::insert`] at once, for a host that has nothing to do in between: a look-up of the
+    /// slot less.
     #[inline]
-    fn counts_for(&mut self, context: ContextId, group: GroupId) -> bool {
+    pub fn add(&mut self, request: Request, now: u64) -> Option<RequestId> {
+        let (rq, slot) = self.requests.take_slot()?;
+        let context = self.contexts.hold(request.context);
+        let group = request.group;
+        let queue = QueueData { standing: Standing::Sortable, ..request.queue };
+        let (state, generation) = (RequestState::Sorted, self.generation);
+        *slot = Request { state, context, payer: group, generation, queue, ..request };
+        self.queued += 1;
+        if self.grouped {
+            self.add_grouped(rq, context, group, request.is_sync(), now);
+            return Some(rq);
+        }
+        if group != GroupId::ROOT || self.waits.any() {
+            self.find_payer(rq);
+        }
+        self.hand_over(rq, GroupId::ROOT, now);
+        Some(rq)
+    }
+
+    /// May a request that `context` sends for `group` count for another, or be paid for by another, though there is such a group?
+    #[inline]
+    pub(in crate::queue) fn needs_closer_look(&self, context: ContextId, group: GroupId) -> bool {
+        let is_renewed = || {
+            let task = &self.contexts[context];
+            task.epoch != self.groups.epoch(task.group)
+        };
         let is_shared = self.contexts.is_shared(context) && context != ContextId::OVERFLOW;
-        let task = &self.contexts[context];
-        let is_renewed = is_shared && task.epoch != self.groups.epoch(task.group);
-        !is_renewed && !self.waits.any() && self.groups.hold_if_live(group)
+        self.waits.any() || group != GroupId::ROOT && is_shared && is_renewed()
     }
 
     /// Whose the request counts for, and who pays, in the cases that take a closer look.
     #[inline(never)]
-    pub(super) fn find_payer(&mut self, rq: RequestId) {
+    pub(in crate::queue) fn find_payer(&mut self, rq: RequestId) {
         let Request { context, group: named, .. } = self.requests[rq];
         let group = self.groups.hold(named);
         let task = self.contexts[context].group;
@@ -60,10 +83,17 @@ impl ElevatorQueue {
     /// Give the slot of a request that is neither queued nor issued back.
     #[inline(always)] // out of line it costs 25 instructions more
     pub fn release(&mut self, rq: RequestId) {
-        debug_assert!(self.requests[rq].state == RequestState::Held, "released while queued or issued");
-        let request = &self.requests[rq];
-        let (group, payer) = (request.group, request.payer);
-        if let Some(home) = self.contexts.drop_hold(request.context) {
+        let (context, group, payer) = self.requests.release_after(rq, |request| {
+            debug_assert!(request.state == RequestState::Held, "released while queued or issued");
+            (request.context, request.group, request.payer)
+        });
+        self.drop_holds(context, group, payer);
+    }
+
+    /// A request of these is gone.
+    #[inline(always)] // with `release`
+    pub(super) fn drop_holds(&mut self, context: ContextId, group: GroupId, payer: GroupId) {
+        if let Some(home) = self.contexts.drop_hold(context) {
             self.context_freed(home);
         }
         if group != GroupId::ROOT || payer != GroupId::ROOT {
@@ -72,7 +102,6 @@ impl ElevatorQueue {
                 self.groups.drop_hold(payer);
             }
         }
-        self.requests.release(rq);
     }
 
     /// One holder of `context` holds it no more.

@@ -38,6 +38,8 @@ struct Die {
     page_at: u64,
     /// Host pages programmed since garbage collection was last paid.
     host_pages: u64,
+    /// From when to when it collects at once, which no read suspends.
+    collects: (u64, u64),
 }
 
 /// A read on its way.
@@ -164,6 +166,7 @@ impl Flash {
             Some(suspend_ns) => die.free_at.min(from + suspend_ns).max(from).max(die.read_free_at),
             None => from.max(die.free_at),
         };
+        let start = if start >= die.collects.0 { start.max(die.collects.1) } else { start };
         let sensed = start + sense_ns;
         let free_at = if suspend.is_some() && die.free_at > start { die.free_at + sense_ns } else { sensed };
         *die = Die { free_at, read_free_at: sensed, page: page + 1, page_at: sensed, ..*die };
@@ -265,8 +268,12 @@ impl Flash {
         let late_ns = if collects { self.spec.collect_tail.ns(&mut self.rng) } else { 0 };
         let die = &mut self.dies[self.next_die as usize];
         self.next_die = (self.next_die + 1) % self.spec.dies;
-        let done = from.max(die.free_at) + program_ns;
-        die.free_at = done + late_ns;
+        let starts = from.max(die.free_at);
+        if late_ns > 0 {
+            die.collects = (starts, starts + late_ns);
+        }
+        let done = starts + late_ns + program_ns;
+        die.free_at = done;
         die.page = 0;
         die.host_pages += u64::from(collects);
         if die.host_pages >= self.spec.gc.every_pages {

@@ -43,11 +43,28 @@ struct Account {
 /// The groups whose pages were sent, in the order of the file.
 pub(crate) type Dirtiers = Vec<(Range<u64>, Cgroup)>;
 
+/// Pages of the files that a group owns (its `bdi_writeback`), by whichever group they became dirty.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Owned {
+    pub(crate) dirty: u64,
+    pub(crate) writing: u64,
+    /// Reached the device since the start.
+    pub(crate) written: u64,
+}
+
+impl Owned {
+    /// Dirty or in flight.
+    pub(crate) fn unwritten(&self) -> u64 {
+        self.dirty + self.writing
+    }
+}
+
 /// Accounts by group, and owners by file.
 #[derive(Debug)]
 pub(super) struct ByGroup {
     tracking: Tracking,
     accounts: Vec<Account>,
+    owned: Vec<Owned>,
     files: Vec<FileOwners>,
     /// Dirty pages by group and file.
     dirty: BTreeMap<(Cgroup, FileId), u64>,
@@ -58,6 +75,15 @@ pub(super) struct ByGroup {
 struct FileOwners {
     pages: Owners,
     whole: InodeOwner,
+    /// Pages dirty, and in flight.
+    dirty: u64,
+    writing: u64,
+}
+
+impl FileOwners {
+    fn owner(&self) -> Cgroup {
+        self.whole.owner().unwrap_or(Cgroup::ROOT)
+    }
 }
 
 impl ByGroup {
@@ -66,6 +92,7 @@ impl ByGroup {
         ByGroup {
             tracking,
             accounts: vec![Account::default(); groups],
+            owned: vec![Owned::default(); groups],
             files: Vec::new(),
             dirty: BTreeMap::new(),
         }
@@ -83,6 +110,9 @@ impl ByGroup {
         let owners = self.owners(file);
         owners.pages.insert(page, group);
         owners.whole.dirtied(group);
+        owners.dirty += 1;
+        let owner = owners.owner();
+        self.owned[owner.index()].dirty += 1;
         let account = &mut self.accounts[group.index()];
         if account.dirty + account.writing == 0 {
             account.since_ns = now;
@@ -94,6 +124,10 @@ impl ByGroup {
 
     /// So many pages of the file are not dirty any more.
     fn clean(&mut self, group: Cgroup, file: FileId, pages: u64) {
+        let owners = self.owners(file);
+        owners.dirty -= pages;
+        let owner = owners.owner();
+        self.owned[owner.index()].dirty -= pages;
         self.accounts[group.index()].dirty -= pages;
         if let Some(dirty) = self.dirty.get_mut(&(group, file)) {
             *dirty -= pages;
@@ -114,9 +148,14 @@ impl ByGroup {
     pub(super) fn sent(&mut self, file: FileId, pages: Range<u64>) -> Dirtiers {
         let dirtiers = self.owners(file).pages.take(pages);
         for (part, group) in &dirtiers {
-            self.owners(file).whole.vote(*group, part.end - part.start);
-            self.clean(*group, file, part.end - part.start);
-            self.accounts[group.index()].writing += part.end - part.start;
+            let pages = part.end - part.start;
+            self.clean(*group, file, pages);
+            let owners = self.owners(file);
+            owners.whole.vote(*group, pages);
+            owners.writing += pages;
+            let owner = owners.owner();
+            self.owned[owner.index()].writing += pages;
+            self.accounts[group.index()].writing += pages;
         }
         if let Some((_, group)) = dirtiers.first() {
             self.accounts[group.index()].writes += 1;
@@ -124,9 +163,16 @@ impl ByGroup {
         dirtiers
     }
 
-    /// Pages reached the device.
-    pub(super) fn arrived(&mut self, dirtiers: &Dirtiers) {
+    /// Pages of `file` reached the device.
+    pub(super) fn arrived(&mut self, file: FileId, dirtiers: &Dirtiers) {
         for (part, group) in dirtiers {
+            let pages = part.end - part.start;
+            let owners = self.owners(file);
+            owners.writing -= pages;
+            let owner = owners.owner();
+            let owned = &mut self.owned[owner.index()];
+            owned.writing -= pages;
+            owned.written += pages;
             let account = &mut self.accounts[group.index()];
             account.writing -= part.end - part.start;
             account.written += part.end - part.start;
@@ -191,7 +237,25 @@ impl ByGroup {
 
     /// A round of writeback of `file` is over.
     pub(super) fn round_over(&mut self, file: FileId, took_ns: u64) {
-        self.owners(file).whole.round_over(took_ns);
+        let owners = self.owners(file);
+        let before = owners.owner();
+        owners.whole.round_over(took_ns);
+        let (after, dirty, writing) = (owners.owner(), owners.dirty, owners.writing);
+        // What it has goes with it.
+        let [from, to] = [before, after].map(Cgroup::index);
+        self.owned[from].dirty -= dirty;
+        self.owned[from].writing -= writing;
+        self.owned[to].dirty += dirty;
+        self.owned[to].writing += writing;
+    }
+
+    /// The group that a file belongs to: the root, as long as no task wrote to it.
+    pub(super) fn owner_of(&self, file: FileId) -> Cgroup {
+        self.files.get(file.0).map_or(Cgroup::ROOT, FileOwners::owner)
+    }
+
+    pub(super) fn owned_by(&self, group: Cgroup) -> Owned {
+        self.owned[group.index()]
     }
 
     /// The group that a bio of `file` beginning with `page` is submitted for; `None`: the submitter's own.

@@ -13,8 +13,8 @@ use super::Memory;
 use super::files::{FileId, PAGE};
 use crate::engine::TaskId;
 use crate::group::{Cgroup, Tracking};
-pub(crate) use by_group::NextPages;
 use by_group::{ByGroup, Dirtiers};
+pub(crate) use by_group::{NextPages, Owned};
 use pages::{Page, Pages};
 pub use readahead::{Advice, ReadaheadState};
 
@@ -139,6 +139,16 @@ impl PageCache {
     /// Writes in flight that begin with a page of `group`.
     pub(crate) fn writes_of(&self, group: Cgroup) -> u64 {
         self.groups.as_ref().map_or(0, |groups| groups.writes_of(group))
+    }
+
+    /// The group that `file` belongs to.
+    pub(crate) fn owner_of(&self, file: FileId) -> Cgroup {
+        self.groups.as_ref().map_or(Cgroup::ROOT, |groups| groups.owner_of(file))
+    }
+
+    /// Pages of the files that `group` owns.
+    pub(crate) fn owned_by(&self, group: Cgroup) -> Owned {
+        self.groups.as_ref().map_or(Owned::default(), |groups| groups.owned_by(group))
     }
 
     /// Groups with dirty pages.
@@ -460,6 +470,12 @@ impl PageCache {
         line.find(|f| self.files[f.0].dirty_since_ns <= before_ns)
     }
 
+    /// The same among the files that `owner` owns.
+    pub(crate) fn next_dirty_file_of(&self, owner: Cgroup, before_ns: u64, place: u64) -> Option<FileId> {
+        let mut line = self.dirty_files.range(..place).map(|(_, file)| *file);
+        line.find(|f| self.files[f.0].dirty_since_ns <= before_ns && self.owner_of(*f) == owner)
+    }
+
     /// The end of the line of dirty files: a file that joins later stands at or behind it.
     pub(crate) fn end_of_line(&self) -> u64 {
         self.next_place
@@ -619,7 +635,7 @@ impl PageCache {
             self.writing -= count;
             self.written += count;
             if let Some(groups) = &mut self.groups {
-                groups.arrived(&done.dirtiers);
+                groups.arrived(done.file, &done.dirtiers);
             }
             wake.append(&mut cached.sync_waiters);
         }

@@ -3,10 +3,13 @@
 //! ext3 keeps a window of 8 blocks per open file that doubles up to 1024 (`fs/ext3/balloc.c`); ext4 takes the whole dirty run at
 //! once and rounds it up by the file's size (`fs/ext4/mballoc.c`, `ext4_mb_normalize_request`).
 
+use std::collections::VecDeque;
+
 use super::layout::{BLOCKS_PER_GROUP, Layout};
-use super::{Ext, FsKind};
+use super::{DataMode, Ext, FsKind};
 use crate::engine::TaskId;
 use crate::kernel::files::{FileId, Files, PAGE, Place};
+use crate::kernel::journal::Tid;
 
 const WORDS: usize = (BLOCKS_PER_GROUP / 64) as usize;
 /// ext3's first and largest window, blocks.
@@ -31,6 +34,9 @@ pub(crate) struct BlockMap {
     groups: Vec<Group>,
     blocks: u64,
     free: u64,
+    /// Freed by transactions that are not committed, in order: no file gets them before, as a crash would give them back to the old one.
+    held: VecDeque<(Tid, u64, u64)>,
+    held_blocks: u64,
 }
 
 #[derive(Debug)]
@@ -113,16 +119,25 @@ impl BlockMap {
             Group { free: size - reserved, reserved, size, taken: None }
         };
         let groups: Vec<Group> = (0..layout.groups()).map(group).collect();
-        BlockMap { free: groups.iter().map(|g| g.free).sum(), groups, blocks: layout.blocks() }
+        let free = groups.iter().map(|g| g.free).sum();
+        BlockMap { free, groups, blocks: layout.blocks(), held: VecDeque::new(), held_blocks: 0 }
     }
 
-    /// Free blocks.
+    /// Free blocks, those included that wait for a commit.
     pub(crate) fn free(&self) -> u64 {
-        self.free
+        self.free + self.held_blocks
     }
 
-    /// Take up to `want` blocks in a row, as near behind `goal` as possible.
+    /// Take up to `want` blocks in a row, as near behind `goal` as possible. If there are none but such as wait for a commit, these: Linux
+    /// forces the commit and tries again.
     pub(super) fn allocate(&mut self, goal: u64, want: u64) -> Option<(u64, u64)> {
+        self.allocate_free(goal, want).or_else(|| {
+            self.committed(Tid::MAX);
+            self.allocate_free(goal, want)
+        })
+    }
+
+    fn allocate_free(&mut self, goal: u64, want: u64) -> Option<(u64, u64)> {
         let goal = if goal < self.blocks { goal } else { 0 };
         let count = self.groups.len() as u64;
         let first = goal / BLOCKS_PER_GROUP;
@@ -141,6 +156,23 @@ impl BlockMap {
             }
         }
         None
+    }
+
+    /// Give blocks back once transaction `tid` is committed.
+    fn release_after(&mut self, tid: Tid, at: u64, length: u64) {
+        self.held.push_back((tid, at, length));
+        self.held_blocks += length;
+    }
+
+    /// `tid` and those before it are committed.
+    pub(super) fn committed(&mut self, tid: Tid) {
+        while let Some((freed_by, at, length)) = self.held.front().copied()
+            && freed_by <= tid
+        {
+            self.held.pop_front();
+            self.held_blocks -= length;
+            self.release(at, length);
+        }
     }
 
     /// Give blocks back.
@@ -324,17 +356,32 @@ impl Ext {
     pub(super) fn free_blocks(&mut self, files: &mut Files, file: FileId, blocks: u64, dirty: &mut Vec<u64>) {
         self.drop_window(files, file);
         let Place::Allocated(map) = &mut files.get_mut(file).place else { return };
-        let mut freed = map.truncate(blocks);
+        let freed = map.truncate(blocks);
         if let Some(inode) = &mut files.get_mut(file).ext {
             let keep = match self.mount.kind {
                 FsKind::Ext3 => blocks.saturating_sub(DIRECT_BLOCKS).div_ceil(PER_INDIRECT),
                 FsKind::Ext4 => u64::from(blocks > 0),
             };
-            freed.extend(inode.index_blocks.split_off(&keep).into_values().map(|index| (index, 1)));
+            let index_blocks = inode.index_blocks.split_off(&keep).into_values();
+            for index in index_blocks {
+                self.push_block_maps(index, 1, dirty);
+                self.blocks.release_after(self.journal.running_tid(), index, 1);
+            }
         }
+        self.give_back(freed, dirty);
+    }
+
+    /// Data blocks are free, or will be once the running transaction is committed: always on ext3 (jbd keeps the bitmaps as they are
+    /// committed), on ext4 in ordered mode of today's kernels.
+    pub(super) fn give_back(&mut self, freed: Vec<(u64, u64)>, dirty: &mut Vec<u64>) {
+        let waits = self.holds_freed_data
+            && (self.mount.kind == FsKind::Ext3 || self.mount.data == DataMode::Ordered);
         for (at, length) in freed {
             self.push_block_maps(at, length, dirty);
-            self.blocks.release(at, length);
+            match waits {
+                true => self.blocks.release_after(self.journal.running_tid(), at, length),
+                false => self.blocks.release(at, length),
+            }
         }
     }
 }
@@ -371,5 +418,23 @@ mod tests {
             taken += length;
         }
         assert_eq!((taken, map.free()), (all - 33, 0));
+    }
+    #[test]
+    fn freed_blocks_wait_for_the_commit_unless_there_are_no_others() {
+        let mut map = BlockMap::new(&Layout::new(BLOCKS_PER_GROUP, FsKind::Ext3));
+        let all = map.free();
+        let (at, _) = map.allocate(0, 16).unwrap();
+        map.release_after(7, at, 16);
+        assert_eq!((map.free(), map.allocate(0, 8)), (all, Some((at + 16, 8))));
+        map.committed(6);
+        assert_eq!(map.allocate(0, 8), Some((at + 24, 8)), "another transaction");
+        map.committed(7);
+        assert_eq!(map.allocate(0, 8), Some((at, 8)));
+        map.release_after(9, at, 8);
+        let mut last = None;
+        while map.free() > 0 {
+            last = map.allocate(0, 1000);
+        }
+        assert_eq!(last, Some((at, 8)), "what waits comes last");
     }
 }

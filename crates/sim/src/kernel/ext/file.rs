@@ -244,6 +244,16 @@ impl Kernel {
                 inode.datasync_tid = tid;
             }
         }
+        if let Some(fast) = self.ext.as_mut().and_then(|ext| ext.journal.fast.as_mut()) {
+            fast.file_changed(file, tid);
+        }
+    }
+
+    /// A name was made or removed.
+    pub(super) fn name_changed(&mut self) {
+        if let Some(fast) = self.ext.as_mut().and_then(|ext| ext.journal.fast.as_mut()) {
+            fast.name_changed();
+        }
     }
 }
 

@@ -57,6 +57,8 @@ pub(crate) struct Ext {
     pub(crate) mount: Mount,
     layout: Layout,
     blocks: BlockMap,
+    /// Freed data blocks may have to wait for the commit of what freed them.
+    holds_freed_data: bool,
     inodes: directory::InodeMap,
     directories: BTreeMap<String, Directory>,
     /// The device's own pages: metadata on its way home.
@@ -88,9 +90,13 @@ impl Ext {
             inodes: directory::InodeMap::new(layout.groups()),
             layout,
             blocks,
+            holds_freed_data: mount.kind == FsKind::Ext3 || rules.ext4_holds_freed_data,
             directories: BTreeMap::new(),
             bdev: files.add(Place::Contiguous(0), capacity_sectors * 512),
-            journal: Journal::new(area, placed),
+            journal: match mount.fast_commit && rules.ext4_fast_commits {
+                true => Journal::with_fast_commits(area, placed),
+                false => Journal::new(area, placed),
+            },
         };
         let root = ext.new_directory(0);
         ext.directories.insert(String::new(), root);
@@ -101,6 +107,11 @@ impl Ext {
         let inode = self.inodes.take(group);
         let block = self.blocks.allocate(group * BLOCKS_PER_GROUP, 1).map_or(0, |(at, _)| at);
         Directory::new(inode, group, block)
+    }
+
+    /// Transaction `tid` is committed: what it freed may be used again.
+    pub(crate) fn transaction_committed(&mut self, tid: Tid) {
+        self.blocks.committed(tid);
     }
 
     /// Blocks that no file has.

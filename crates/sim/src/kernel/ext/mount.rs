@@ -31,6 +31,8 @@ pub struct Mount {
     pub data: DataMode,
     /// `barrier=`: does a commit order itself and flush the device's cache?
     pub barrier: bool,
+    /// `fast_commit=1`: fsync writes what changed into an area of the journal's end, if the kernel can (ext4).
+    pub fast_commit: bool,
     /// Size of the file system, bytes; `None`: the whole device.
     pub size_bytes: Option<u64>,
     /// Blocks of the journal; `None`: as mke2fs would.
@@ -63,6 +65,19 @@ impl Filesystem {
         }
     }
 
+    /// Does kernel `rules` know all that it is mounted with?
+    ///
+    /// # Errors
+    /// What it does not know.
+    pub fn check(self, rules: &Rules) -> Result<(), String> {
+        match self {
+            Filesystem::Ext(mount) if mount.fast_commit && !rules.ext4_fast_commits => {
+                Err(format!("fast_commit=1: Linux {} has no fast commits; 6.12 has them", rules.version))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -88,6 +103,7 @@ impl Filesystem {
             kind,
             data: DataMode::Ordered,
             barrier: kind == FsKind::Ext4,
+            fast_commit: false,
             size_bytes: None,
             journal_blocks: None,
             metadata_cached: 100,
@@ -108,7 +124,7 @@ impl Mount {
     fn set(&mut self, option: &str) -> Result<(), String> {
         let wrong = || {
             format!(
-                "unknown mount option '{option}' (allowed: data=ordered, data=writeback, barrier=0, barrier=1, metadata=cached, metadata=cold, metadata=N%, size_mib=N)"
+                "unknown mount option '{option}' (allowed: data=ordered, data=writeback, barrier=0, barrier=1, fast_commit=0, fast_commit=1, metadata=cached, metadata=cold, metadata=N%, size_mib=N)"
             )
         };
         match option.split_once('=').ok_or_else(wrong)? {
@@ -116,6 +132,9 @@ impl Mount {
             ("data", "writeback") => self.data = DataMode::Writeback,
             ("barrier", "0") => self.barrier = false,
             ("barrier", "1") => self.barrier = true,
+            ("fast_commit", "0") => self.fast_commit = false,
+            ("fast_commit", "1") if self.kind == FsKind::Ext4 => self.fast_commit = true,
+            ("fast_commit", "1") => return Err("fast_commit=1: ext3 has none, ext4 has".to_owned()),
             ("metadata", "cold") => self.metadata_cached = 0,
             ("metadata", "cached") => self.metadata_cached = 100,
             ("metadata", part) => match part.strip_suffix('%').and_then(|percent| percent.parse().ok()) {

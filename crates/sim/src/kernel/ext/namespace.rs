@@ -47,6 +47,7 @@ impl Sys {
                 inode.stamp = stamp;
             }
             kernel.set_tids(file, tid, true);
+            kernel.name_changed();
             Ok(file)
         })
         .await
@@ -124,6 +125,7 @@ impl Sys {
             }
             kernel.push_inode(file, dirty);
             kernel.set_tids(file, tid, false);
+            kernel.name_changed();
             Ok((file, victim))
         });
         let (file, victim) = changed.await?;
@@ -154,6 +156,7 @@ impl Sys {
                 return Err(Errno::Exists);
             }
             ext.make_directory(path, dirty);
+            kernel.name_changed();
             Ok(())
         })
         .await
@@ -194,6 +197,7 @@ impl Kernel {
         }
         self.push_inode(file, dirty);
         self.set_tids(file, tid, false);
+        self.name_changed();
     }
 }
 

@@ -99,9 +99,6 @@ impl Ext {
         {
             dirty.extend(inode.index_blocks.values().next_back());
         }
-        for (at, length) in freed {
-            self.push_block_maps(at, length, dirty);
-            self.blocks.release(at, length);
-        }
+        self.give_back(freed, dirty);
     }
 }

@@ -8,13 +8,20 @@ use crate::kernel::files::FileId;
 impl Sys {
     /// The metadata part of fsync: commit the transaction that last changed the file, if it is not durable yet.
     pub(crate) async fn ext_sync(&self, file: FileId, data_only: bool) {
-        let (tid, durable, kind, barrier, rules) = {
+        let (tid, durable, kind, barrier, rules, has_fast_commits) = {
             let machine = self.machine.borrow();
             let kernel = &machine.kernel;
             let (Some(ext), Some(inode)) = (&kernel.ext, &kernel.files.get(file).ext) else { return };
             let tid = if data_only { inode.datasync_tid } else { inode.sync_tid };
             let durable = ext.journal.is_committed(tid);
-            (tid, durable, ext.mount.kind, ext.mount.barrier, kernel.rules.journal)
+            (
+                tid,
+                durable,
+                ext.mount.kind,
+                ext.mount.barrier,
+                kernel.rules.journal,
+                ext.journal.fast.is_some(),
+            )
         };
         if durable {
             if barrier && rules.flush_if_durable[kind as usize] {
@@ -28,7 +35,7 @@ impl Sys {
             let handle = self.start_handle(1).await;
             self.stop_sync_handle(handle).await;
             self.wait_for_commit(tid).await;
-        } else {
+        } else if !(has_fast_commits && self.fast_commit(file, tid).await) {
             self.request_commit(tid);
             self.wait_for_commit(tid).await;
         }

@@ -42,6 +42,7 @@ fn is_due(machine: &Machine) -> bool {
 
 impl Sys {
     async fn commit(&self) {
+        self.await_fast_commit().await;
         self.step(Step::Superblock);
         self.name_log_start().await;
         self.step(Step::Commit);
@@ -56,6 +57,21 @@ impl Sys {
         self.write_record(tid, flags.record).await;
         self.step(Step::Commit);
         self.finish_commit(started);
+    }
+
+    /// No fast commit begins from now on; wait for the one that is running.
+    async fn await_fast_commit(&self) {
+        self.wait(Why::Because(Cause::Handles), |machine, task| {
+            let journal = &mut machine.kernel.ext.as_mut()?.journal;
+            let Some(fast) = &mut journal.fast else { return Some(()) };
+            if !fast.ongoing {
+                fast.full = true;
+                return Some(());
+            }
+            journal.waiting.push(task);
+            None
+        })
+        .await;
     }
 
     /// The first commit into an empty log writes the journal's superblock, to say that the log is in use.
@@ -95,6 +111,9 @@ impl Sys {
         {
             sealed = (running.tid, std::mem::take(&mut running.data));
             ext.journal.requested = ext.journal.requested.max(running.tid);
+            if let Some(fast) = &mut ext.journal.fast {
+                fast.transaction_closed();
+            }
             ext.journal.committing = Some(running);
         }
         let ordered = Ordered::of(&machine, &sealed.1);
@@ -171,7 +190,12 @@ impl Sys {
         let now = machine.now();
         let kernel = &mut machine.kernel;
         let Some(ext) = &mut kernel.ext else { return };
-        let Some(done) = ext.journal.committing.take() else { return };
+        let done = ext.journal.committing.take();
+        if let Some(fast) = &mut ext.journal.fast {
+            fast.transaction_committed(done.as_ref().map_or(0, |done| done.tid));
+        }
+        let Some(done) = done else { return };
+        ext.transaction_committed(done.tid);
         ext.journal.enter_checkpoint(&done);
         for block in &done.metadata {
             let changed_again = ext.journal.running.as_ref().is_some_and(|t| t.metadata.contains(block));

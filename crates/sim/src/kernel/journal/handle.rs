@@ -31,6 +31,10 @@ impl Sys {
                     let now = machine.now();
                     let ext = machine.kernel.ext.as_mut()?;
                     let journal = &mut ext.journal;
+                    if journal.fast.as_ref().is_some_and(|fast| fast.ongoing) {
+                        journal.waiting.push(task);
+                        return None;
+                    }
                     if let Some(running) = &journal.running {
                         let full = running.blocks() + credits > journal.log.blocks() / 4
                             && !running.metadata.is_empty();
@@ -103,7 +107,8 @@ impl Sys {
         let Some(running) = ext.journal.running.as_mut().filter(|t| t.tid == handle.tid) else { return };
         running.handles -= 1;
         running.reserved -= handle.credits;
-        if running.handles == 0 && running.locked {
+        let awaited = running.locked || ext.journal.fast.as_ref().is_some_and(|fast| fast.ongoing);
+        if running.handles == 0 && awaited {
             changed(&mut machine);
         }
     }

@@ -5,6 +5,7 @@
 
 mod checkpoint;
 mod commit;
+mod fast;
 mod handle;
 mod log;
 mod ordered;
@@ -16,6 +17,7 @@ use super::extents::Extents;
 use super::files::FileId;
 use crate::engine::{Machine, TaskId};
 pub(crate) use commit::commit_thread;
+pub(crate) use fast::FastCommits;
 pub(crate) use handle::Handle;
 use log::Log;
 
@@ -52,8 +54,10 @@ impl Transaction {
 /// What was counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct JournalStats {
-    /// Commits.
+    /// Commits of whole transactions.
     pub commits: u64,
+    /// Fast commits.
+    pub fast_commits: u64,
     /// Blocks written to the log, commit blocks included.
     pub log_blocks: u64,
     /// Most blocks the log held at a time.
@@ -91,6 +95,8 @@ pub(crate) struct Journal {
     checkpoint: BTreeMap<Tid, BTreeSet<u64>>,
     checkpoint_of: BTreeMap<u64, Tid>,
     stats: JournalStats,
+    /// If it has fast commits.
+    pub(crate) fast: Option<FastCommits>,
 }
 
 impl Journal {
@@ -114,12 +120,21 @@ impl Journal {
             checkpoint: BTreeMap::new(),
             checkpoint_of: BTreeMap::new(),
             stats: JournalStats::default(),
+            fast: None,
         }
+    }
+
+    /// The same with fast commits at its end.
+    pub(crate) fn with_fast_commits(area: Extents, blocks: u64) -> Journal {
+        let places: Vec<u64> = (0..blocks).filter_map(|block| area.run_at(block, 1).0).collect();
+        let fast = FastCommits::new(&places);
+        let whole = blocks - fast.blocks();
+        Journal { fast: Some(fast), ..Journal::new(area, whole) }
     }
 
     /// What was counted so far.
     pub(crate) fn stats(&self) -> JournalStats {
-        self.stats
+        JournalStats { fast_commits: self.fast.as_ref().map_or(0, FastCommits::count), ..self.stats }
     }
 
     /// Largest transaction, blocks: a quarter of the log.
@@ -130,6 +145,11 @@ impl Journal {
     /// Is `tid` durable?
     pub(crate) fn is_committed(&self, tid: Tid) -> bool {
         tid <= self.committed
+    }
+
+    /// The running transaction; where there is none, the next one.
+    pub(crate) fn running_tid(&self) -> Tid {
+        self.running.as_ref().map_or(self.next_tid, |running| running.tid)
     }
 
     /// The newest transaction that is not durable yet.

@@ -1,6 +1,8 @@
 //! Writeback: who sends dirty pages to the device, and when.
 
+mod by_cgroup;
 mod by_share;
+mod domain;
 mod fair;
 mod flusher;
 mod rate;
@@ -10,6 +12,8 @@ mod throttle;
 
 use super::cache::PageCache;
 use crate::engine::{Machine, Simulation, TaskId};
+use crate::group::Cgroup;
+pub(crate) use by_cgroup::CgroupWriteback;
 pub(crate) use by_share::has_group_over_background;
 pub(crate) use fair::FairWriteback;
 use fairlift_core::IoPrio;
@@ -30,6 +34,8 @@ pub(crate) struct Writeback {
     rate: RateControl,
     /// By groups' weights, if that is wanted.
     pub(crate) fair: Option<FairWriteback>,
+    /// By group, as Linux has it with cgroup v2.
+    pub(crate) cgroups: Option<CgroupWriteback>,
     /// The first thread wants to know when pages reach the device.
     woken_by_writes: bool,
     /// Dirty pages that `sync` asked the flusher to write, and who waits for it.
@@ -45,6 +51,7 @@ impl Writeback {
             shares: Shares::new(cache.limits().1),
             rate: RateControl::new(cache.limits()),
             fair: None,
+            cgroups: None,
             woken_by_writes: false,
             work: Vec::new(),
         }
@@ -61,8 +68,9 @@ pub(crate) fn count_dirtied(machine: &mut Machine, task: TaskId, pages: u64) {
     machine.kernel.writeback.shares.add(task.0, pages);
 }
 
-/// Let the flushers look what there is to do.
-pub(crate) fn wake_flushers(machine: &mut Machine) {
+/// Let the flushers look what there is to do: that of `group`, if each group has its own.
+pub(crate) fn wake_flushers(machine: &mut Machine, group: Cgroup) {
+    by_cgroup::wake(machine, group);
     for index in 0..machine.kernel.writeback.threads.len() {
         let thread = machine.kernel.writeback.threads[index];
         machine.wake(thread);
@@ -79,6 +87,9 @@ pub(crate) fn start(simulation: &mut Simulation) {
         simulation.with_machine(|m| {
             m.set_name(task, if pdflush { "pdflush" } else { "flush" });
             m.kernel.writeback.threads.push(task);
+            if let Some(cgroups) = &mut m.kernel.writeback.cgroups {
+                cgroups.flusher(Cgroup::ROOT).task = Some(task);
+            }
         });
     }
 }

@@ -1,7 +1,8 @@
 //! Pausing tasks that dirty pages by a rate that follows the device's (`balance_dirty_pages` since 3.2): no task but the flusher
 //! writes, and every task sleeps just as long as its pages would take.
 //!
-//! Source: Linux 6.12 `mm/page-writeback.c`. One device. The same control serves each group by itself in [`super::fair`].
+//! Source: Linux 6.12 `mm/page-writeback.c`. One device. The same control serves each group by itself in [`super::fair`] and, with other
+//! limits, in [`super::by_cgroup`].
 
 use fairlift_core::{MS, SECOND};
 
@@ -9,6 +10,9 @@ use crate::anatomy::{Cause, Why};
 use crate::engine::Sys;
 use crate::group::Cgroup;
 use crate::kernel::Kernel;
+use crate::kernel::files::FileId;
+
+use super::by_cgroup::{self, Look};
 
 /// How often the rates are estimated anew.
 const UPDATE_NS: u64 = 200 * MS;
@@ -84,10 +88,19 @@ impl RateControl {
 
     /// Estimate the rates anew, if it is time to.
     fn update(&mut self, dirty: f64, written: u64, now: u64) {
+        if let Some(dirty_rate) = self.measure(written, now) {
+            let setpoint = f64::midpoint(self.freerun, self.limit);
+            self.move_ratelimit(self.position(dirty), dirty < setpoint, dirty_rate);
+        }
+    }
+
+    /// Estimate how fast the device writes, if it is time to: pages that tasks dirtied a second since the last time.
+    pub(super) fn measure(&mut self, written: u64, now: u64) -> Option<f64> {
         let elapsed = now - self.updated_ns;
         if elapsed < UPDATE_NS {
-            return;
+            return None;
         }
+        let mut measured = None;
         if elapsed < SECOND {
             let seconds = elapsed as f64 / 1e9;
             let write_rate = (written - self.written_then) as f64 / seconds;
@@ -95,21 +108,22 @@ impl RateControl {
             let weight = (seconds / BANDWIDTH_SECONDS).min(1.0);
             self.bandwidth += (write_rate - self.bandwidth) * weight;
             self.average_bandwidth += (self.bandwidth - self.average_bandwidth) / 8.0;
-            self.move_ratelimit(dirty, dirty_rate);
+            measured = Some(dirty_rate);
         }
         // A pause in dirtying says nothing about the device: begin anew.
         self.updated_ns = now;
         self.dirtied_then = self.dirtied;
         self.written_then = written;
+        measured
     }
 
-    /// Move the rate a part of the way to the balanced one, and only if the position asks for the same direction.
-    fn move_ratelimit(&mut self, dirty: f64, dirty_rate: f64) {
-        let task_rate = self.ratelimit * self.position(dirty);
+    /// Move the rate a part of the way to the balanced one, and only if the position asks for the same direction; `below`: less is
+    /// dirty than the set point.
+    pub(super) fn move_ratelimit(&mut self, position: f64, below: bool, dirty_rate: f64) {
+        let task_rate = self.ratelimit * position;
         let bandwidth = self.average_bandwidth.max(1.0);
         let balanced = (task_rate * bandwidth / dirty_rate.max(1.0)).min(bandwidth);
-        let setpoint = f64::midpoint(self.freerun, self.limit);
-        let step = if dirty < setpoint {
+        let step = if below {
             let target = balanced.min(task_rate);
             if self.ratelimit < target { target - self.ratelimit } else { 0.0 }
         } else {
@@ -120,21 +134,45 @@ impl RateControl {
     }
 }
 
-/// What decides about a task's pauses, and the pages that this depends on, unwritten and written since the start: all of the device's, or
-/// those of the task's group.
-fn control(kernel: &mut Kernel, group: Cgroup) -> (&mut RateControl, f64, u64) {
-    let (writeback, cache) = (&mut kernel.writeback, &kernel.cache);
-    match &mut writeback.fair {
-        Some(fair) => (fair.rate(group), cache.unwritten_of(group) as f64, cache.written_of(group)),
-        None => (&mut writeback.rate, cache.unwritten_pages() as f64, cache.written_pages()),
+/// What decides about a task's pauses: one for all, that of its group when writeback keeps to weights, or that of the group whose file it
+/// writes to.
+fn control(kernel: &mut Kernel, group: Cgroup) -> &mut RateControl {
+    let writeback = &mut kernel.writeback;
+    match (&mut writeback.fair, &mut writeback.cgroups) {
+        (Some(fair), _) => fair.rate(group),
+        (None, Some(cgroups)) => &mut cgroups.flusher(group).rate,
+        (None, None) => &mut writeback.rate,
     }
 }
 
+/// How the limits are kept, and estimate the rates anew if it is time to.
+fn look(kernel: &mut Kernel, group: Cgroup, now: u64) -> Look {
+    if kernel.writeback.cgroups.is_some() {
+        return by_cgroup::look(kernel, group, now);
+    }
+    let full = kernel.cache.unwritten_pages() >= kernel.cache.limits().1;
+    let cache = &kernel.cache;
+    let (dirty, written) = match &kernel.writeback.fair {
+        Some(_) => (cache.unwritten_of(group) as f64, cache.written_of(group)),
+        None => (cache.unwritten_pages() as f64, cache.written_pages()),
+    };
+    let rate = control(kernel, group);
+    if dirty <= rate.freerun {
+        return Look { free: true, position: 2.0, full, dirty };
+    }
+    rate.update(dirty, written, now);
+    Look { free: false, position: rate.position(dirty), full: full || dirty >= rate.limit, dirty }
+}
+
 impl Sys {
-    /// The caller has dirtied `pages`: let it sleep as long as the device needs for them.
-    pub(super) async fn balance_by_rate(&self, pages: u64) {
-        let group = self.machine.borrow().cgroup_of(self.task);
-        control(&mut self.machine.borrow_mut().kernel, group).0.dirtied += pages;
+    /// The caller has dirtied `pages` of `file`: let it sleep as long as the device needs for them.
+    pub(super) async fn balance_by_rate(&self, file: FileId, pages: u64) {
+        let group = {
+            let machine = self.machine.borrow();
+            let by_owner = machine.kernel.writeback.cgroups.is_some();
+            if by_owner { machine.kernel.cache.owner_of(file) } else { machine.cgroup_of(self.task) }
+        };
+        control(&mut self.machine.borrow_mut().kernel, group).dirtied += pages;
         loop {
             let Some(pause) = self.next_pause(group, pages) else { return };
             let now = self.now();
@@ -143,7 +181,7 @@ impl Sys {
             self.unplug();
             self.pause_until(until, Why::Because(Cause::Throttle)).await;
             let kernel = &mut self.machine.borrow_mut().kernel;
-            control(kernel, group).0.tasks.insert(self.task.0, (0, until));
+            control(kernel, group).tasks.insert(self.task.0, (0, until));
             if !pause.again {
                 return;
             }
@@ -155,23 +193,21 @@ impl Sys {
         super::by_share::look(&mut machine, Some(group));
         let now = machine.now();
         let kernel = &mut machine.kernel;
-        let full = kernel.cache.unwritten_pages() >= kernel.cache.limits().1;
-        let (rate, dirty, written) = control(kernel, group);
+        let Look { free, position, full, dirty } = look(kernel, group, now);
+        let rate = control(kernel, group);
         let (dirtied, ended) = rate.tasks.get(&self.task.0).copied().unwrap_or((0, now));
         let dirtied = dirtied + pages;
-        if dirty <= rate.freerun {
+        if free {
             rate.tasks.remove(&self.task.0);
             let over = kernel.has_too_much_dirty();
             if over {
-                super::wake_flushers(&mut machine);
+                super::wake_flushers(&mut machine, group);
             }
             return None;
         }
-        rate.update(dirty, written, now);
         let longest = PAUSE_MAX_NS.min(dirty / rate.average_bandwidth.max(1.0) * 1e9 / 8.0);
-        let task_rate = rate.ratelimit * rate.position(dirty);
-        let at_limit = full || dirty >= rate.limit;
-        let pause = if task_rate < 1.0 || at_limit {
+        let task_rate = rate.ratelimit * position;
+        let pause = if task_rate < 1.0 || full {
             Some(longest)
         } else {
             let period = dirtied as f64 / task_rate * 1e9;
@@ -182,8 +218,8 @@ impl Sys {
             (enough || pause >= PAUSE_TARGET_NS).then_some(pause.min(longest))
         };
         rate.tasks.insert(self.task.0, (dirtied, ended));
-        super::wake_flushers(&mut machine);
-        pause.map(|ns| Pause { ns: (ns as u64).max(MS), again: at_limit })
+        super::wake_flushers(&mut machine, group);
+        pause.map(|ns| Pause { ns: (ns as u64).max(MS), again: full })
     }
 }
 
@@ -214,9 +250,9 @@ mod tests {
         let mut rate = RateControl::new((1000, 2000));
         rate.ratelimit = 200.0;
         rate.average_bandwidth = 1000.0;
-        rate.move_ratelimit(1750.0, 2000.0);
+        rate.move_ratelimit(rate.position(1750.0), false, 2000.0);
         assert_eq!(rate.ratelimit, 200.0, "the set point itself asks for no change");
-        rate.move_ratelimit(1850.0, 2000.0);
+        rate.move_ratelimit(rate.position(1850.0), false, 2000.0);
         let task = 200.0 * rate.position(1850.0);
         assert_eq!(rate.ratelimit, 200.0 + (task.max(task / 2.0) - 200.0) / 8.0);
     }

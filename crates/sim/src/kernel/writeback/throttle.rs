@@ -7,6 +7,8 @@ use fairlift_core::SECOND;
 
 use crate::anatomy::{Cause, Why};
 use crate::engine::Sys;
+use crate::group::Cgroup;
+use crate::kernel::files::FileId;
 
 /// Processors of the simulated computer, for the number of pages between two looks.
 const PROCESSORS: u64 = 2;
@@ -16,10 +18,10 @@ const EXCEEDED_PAGES: u64 = 8;
 const PAUSE_MAX_NS: u64 = SECOND / 10;
 
 impl Sys {
-    /// The caller has dirtied `pages`.
-    pub(crate) async fn balance_dirty(&self, pages: u64) {
+    /// The caller has dirtied `pages` of `file`.
+    pub(crate) async fn balance_dirty(&self, file: FileId, pages: u64) {
         if self.writes_by_share() || !self.machine.borrow().kernel.rules.writeback.foreground {
-            return self.balance_by_rate(pages).await;
+            return self.balance_by_rate(file, pages).await;
         }
         let due = {
             let kernel = &mut self.machine.borrow_mut().kernel;
@@ -75,7 +77,7 @@ impl Sys {
         }
         let mut machine = self.machine.borrow_mut();
         if machine.kernel.cache.over_background() {
-            super::wake_flushers(&mut machine);
+            super::wake_flushers(&mut machine, Cgroup::ROOT);
         }
     }
 

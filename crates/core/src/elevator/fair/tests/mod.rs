@@ -5,6 +5,7 @@ mod closed_loop;
 mod costs;
 mod decision;
 mod depth;
+mod flushes;
 mod gaps;
 mod machine;
 mod pace;

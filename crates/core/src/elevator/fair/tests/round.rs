@@ -32,19 +32,19 @@ impl Rig {
     }
 
     fn join(&mut self, index: usize, ioprio: IoPrio) {
-        self.round.join(&mut self.links, &mut self.places, flow(index), ioprio, 0);
+        self.round.join(&mut self.links, (flow(index), &mut self.places[index]), ioprio, 0);
     }
 
     fn leave(&mut self, index: usize) {
-        self.round.leave(&mut self.links, &mut self.places, flow(index));
+        self.round.leave(&mut self.links, (flow(index), &mut self.places[index]));
     }
 
     fn charge(&mut self, index: usize, cost_ns: u64) {
-        self.round.charge(&mut self.links, &mut self.places, flow(index), cost_ns, 0);
+        self.round.charge(&mut self.links, (flow(index), &mut self.places[index]), cost_ns, 0);
     }
 
     fn bound_debt(&mut self, index: usize, lag_ns: u64) {
-        self.round.bound_debt(&mut self.links, &mut self.places, flow(index), lag_ns);
+        self.round.bound_debt(&mut self.links, (flow(index), &mut self.places[index]), lag_ns);
     }
 
     fn first(&mut self) -> usize {
@@ -126,7 +126,7 @@ fn who_sleeps_gains_no_credit_and_loses_no_debt() {
 fn a_charge_is_put_right() {
     let mut rig = Rig::of(&[IoPrio::DEFAULT; 2]);
     rig.charge(0, 1_000_000);
-    rig.round.charge(&mut rig.links, &mut rig.places, flow(0), 1000, 1_000_000);
+    rig.round.charge(&mut rig.links, (flow(0), &mut rig.places[0]), 1000, 1_000_000);
     assert_eq!(rig.places[0].start, 1000);
     assert_eq!(rig.places[0].served_since(0), 1000);
 }
