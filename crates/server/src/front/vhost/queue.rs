@@ -61,7 +61,7 @@ impl Queue {
     }
 
     /// Take in what the guest asks for and answer what is done, until there is neither. `came`: an answer has woken this thread.
-    pub(super) fn serve(&mut self, ring: &Ring<'_>, came: bool) -> io::Result<()> {
+    pub(super) fn serve(&mut self, ring: &mut Ring<'_>, came: bool) -> io::Result<()> {
         self.answers.wake(came);
         let served = self.serve_all(ring);
         // A ring that is broken may never come again.
@@ -69,8 +69,9 @@ impl Queue {
         served
     }
 
-    fn serve_all(&mut self, ring: &Ring<'_>) -> io::Result<()> {
+    fn serve_all(&mut self, ring: &mut Ring<'_>) -> io::Result<()> {
         loop {
+            ring.look_again();
             self.port.watch();
             let mut any = self.answer(ring)?;
             self.notify(ring)?;
