@@ -1,20 +1,22 @@
 //! `fairlift serve` where the system has nothing left for it: file descriptors, threads, places for connections, io_uring, space.
 //! New clients are refused and told of in the log, those that are there go on, and all is well once there is something again.
+//! And where what is behind it is slow or goes away, and a client takes no answers: nobody else is affected.
 
 mod common;
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::Folder;
-use common::served::{FAIRLIFT, Served, client, eventually, path};
+use common::served::{FAIRLIFT, Served, client, client_of, eventually, path};
 use fairlift_server::client::Client;
-use fairlift_server::front::nbd::wire::flag;
+use fairlift_server::front::nbd::wire::{command, flag};
+use fairlift_server::net::{Address, Stream};
 use seccompiler::{SeccompAction, SeccompFilter};
 
 /// A user that has no other processes, where the test may become it.
@@ -63,7 +65,7 @@ fn a_client_for_whom_a_file_descriptor_is_missing_is_let_go() {
     // Its own descriptor is to be the last one.
     let second = (0..).filter(is_free).nth(1).expect("numbers do not end");
     server.limit(&format!("--nofile={second}:20000"));
-    let address = fairlift_server::net::Address::Unix(socket.clone().into());
+    let address = Address::Unix(socket.clone().into());
     let refused = Client::connect(&address, "disk", true).and_then(|mut client| client.read(0, 512));
     assert!(refused.is_err(), "it is let go");
     eventually("it says so", || server.has_logged("event=connection-ended why=\"no file descriptor"));
@@ -198,4 +200,108 @@ fn a_full_file_system_is_no_space_for_its_writers_and_readers_go_on() {
         works(&mut two, 4 << 20);
         assert_eq!(server.end().code(), Some(0));
     }
+}
+
+/// The answer of a file that somebody has cut short is an error, not zeroes.
+#[test]
+fn a_file_that_goes_away_fails_its_reads_and_other_devices_go_on() {
+    for (engine, direct) in [("threads", false), ("io_uring", false), ("auto", true)] {
+        let folder = Folder::new();
+        let (socket, file) = (path(&folder, "s"), path(&folder, "disk.img"));
+        std::fs::write(&file, vec![9; 8 << 20]).expect("a file");
+        let config = format!(
+            "listen = ['unix:{socket}']\n[[device]]\nname = 'f'\nfile = '{file}'\nengine = '{engine}'\ndirect = {direct}\n\
+             [[device]]\nname = 'm'\nram = '1M'\n\
+             [[export]]\nname = 'disk'\ndevice = 'f'\n[[export]]\nname = 'other'\ndevice = 'm'\n"
+        );
+        let folder = folder.with("serve.toml", config);
+        let server = Served::start(&[&path(&folder, "serve.toml")]);
+        let (mut lost, mut other) = (client(&socket), client_of(&socket, "other"));
+        assert_eq!(lost.read(4 << 20, 8192).expect("a reply").data, [9; 8192], "{engine}");
+        let image = std::fs::File::options().write(true).open(&file).expect("the file");
+        image.set_len(1 << 20).expect("it can be cut");
+        assert_eq!(lost.read(4 << 20, 8192).expect("a reply").error, 5, "{engine}: all of it is gone");
+        assert_eq!(
+            lost.read((1 << 20) - 4096, 8192).expect("a reply").error,
+            5,
+            "{engine}: half of it is gone"
+        );
+        assert_eq!(lost.read(0, 8192).expect("a reply").data, [9; 8192], "{engine}: this is there");
+        works(&mut other, 512);
+        image.set_len(8 << 20).expect("it can grow");
+        assert_eq!(lost.read(4 << 20, 8192).expect("a reply").data, [0; 8192], "{engine}: it is back");
+        assert_eq!(server.end().code(), Some(0), "{engine}");
+    }
+}
+
+#[test]
+fn a_back_end_that_does_not_answer_delays_no_other_device_and_the_end_by_ten_seconds() {
+    // A request takes it ten seconds, and it serves one at a time.
+    let table = "model = 'timed'\nsectors = 2097152\n[limits]\nqueue_depth = 32\nrotational = false\n\
+                 write_cache = false\nfua = false\nmax_kib = 512\nmax_segments = 128\n\
+                 [timing]\nchannels = 1\nfixed_us = 10000000\nrate_mb_per_s = 0\nnear_us = 0\nfar_us = 0\nflush_us = 0\n";
+    let folder = Folder::new().with("slow.toml", table);
+    let (socket, slow) = (path(&folder, "s"), path(&folder, "slow.toml"));
+    let config = format!(
+        "listen = ['unix:{socket}']\n[[device]]\nname = 'slow'\nmodel = '{slow}'\nsize = '1G'\n\
+         [[device]]\nname = 'm'\nram = '1M'\n\
+         [[export]]\nname = 'disk'\ndevice = 'slow'\n[[export]]\nname = 'other'\ndevice = 'm'\n"
+    );
+    let folder = folder.with("serve.toml", config);
+    let mut server = Served::start(&[&path(&folder, "serve.toml")]);
+    let (mut stuck, mut other) = (client(&socket), client_of(&socket, "other"));
+    for at in 0..200 {
+        let request = stuck.request(command::READ, 0, at << 16, 4096);
+        stuck.send(&request, &[]).expect("sent");
+    }
+    for _ in 0..200 {
+        works(&mut other, 512);
+    }
+    // Another client of the same device gets in, though not served.
+    let another = client(&socket);
+    let began = Instant::now();
+    server.signal("-TERM");
+    assert_eq!(server.child.wait().expect("it ends").code(), Some(0));
+    let took = began.elapsed();
+    assert!((9..60).contains(&took.as_secs()), "it waits for ten seconds, not {took:?}");
+    // One may be done by now.
+    eventually("it says so", || server.has_logged("event=ended device=slow unfinished="));
+    assert!(!server.has_logged("event=ended device=slow unfinished=0 "), "they are not");
+    drop(another);
+}
+
+/// Resident memory of the server, MiB.
+fn resident_mib(server: &Served) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).expect("it runs");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("it has memory");
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number") / 1024
+}
+
+#[test]
+fn clients_that_never_read_cost_no_more_memory_than_they_may() {
+    const DEAF: usize = 16;
+    let folder = Folder::new();
+    let socket = path(&folder, "s");
+    let config = format!(
+        "listen = ['unix:{socket}']\n[connection]\nrequests = 64\nbytes = '1M'\n\
+         [[device]]\nname = 'm'\nram = '64M'\n[[export]]\nname = 'disk'\ndevice = 'm'\n"
+    );
+    let folder = folder.with("serve.toml", config);
+    let server = Served::start(&[&path(&folder, "serve.toml")]);
+    let before = resident_mib(&server);
+    let mut clients: Vec<Client> = (0..DEAF).map(|_| client(&socket)).collect();
+    for deaf in &mut clients {
+        let request = deaf.request(command::READ, 0, 0, 256 << 10).to_bytes();
+        let Stream::Unix(stream) = &mut deaf.stream else { unreachable!("it is a socket") };
+        stream.set_write_timeout(Some(Duration::from_millis(100))).expect("a timeout");
+        // 16 GiB of answers.
+        let all = request.repeat(1 << 16);
+        assert!(stream.write_all(&all).is_err(), "the server has stopped to read");
+    }
+    let grown = resident_mib(&server).saturating_sub(before);
+    // A connection may have `bytes` and one more request, as payload and on its way.
+    assert!(grown < 4 * DEAF as u64, "{grown} MiB for {DEAF} clients of 1.25 MiB each");
+    works(&mut client(&socket), 512);
+    drop(clients);
+    assert_eq!(server.end().code(), Some(0));
 }

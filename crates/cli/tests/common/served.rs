@@ -38,8 +38,13 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// A client of the export "disk" at `socket`.
 pub fn client(socket: &str) -> Client {
-    Client::connect(&Address::Unix(Path::new(socket).to_owned()), "disk", true)
-        .expect("the server lets us in")
+    client_of(socket, "disk")
+}
+
+/// A client of an export at `socket`.
+pub fn client_of(socket: &str, export: &str) -> Client {
+    let address = Address::Unix(Path::new(socket).to_owned());
+    Client::connect(&address, export, true).expect("the server lets us in")
 }
 
 impl Served {
