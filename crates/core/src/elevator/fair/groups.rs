@@ -130,9 +130,10 @@ impl Fair {
             && self.is_alone(env, shift.group)
     }
 
+    /// Is nothing else queued, nor waited for?
     #[inline]
     fn is_alone(&self, env: &Env<'_>, group: GroupId) -> bool {
-        self.turn.is_none() && env.rounds.is_alone(group)
+        self.dry == 0 && self.turn.is_none() && env.rounds.is_alone(group)
     }
 
     /// A shift goes on while a stream's turn does: no longer than the group's part of a round.
