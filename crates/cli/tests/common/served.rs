@@ -64,16 +64,20 @@ impl Served {
             let listens = line.contains("event=listening for=clients");
             first.push(line);
             if listens {
-                let log = Arc::new(Mutex::new(first));
-                let later = log.clone();
-                // Whoever does not read its log must not stop it.
-                std::thread::spawn(move || {
-                    lines.map_while(Result::ok).for_each(|line| later.lock().expect("no panic").push(line));
-                });
-                return Served { child, user: None, log };
+                break;
             }
         }
-        panic!("it ended before it listened: {first:?}");
+        if !first.last().is_some_and(|line| line.contains("event=listening for=clients")) {
+            let how = child.wait();
+            panic!("it ended before it listened: {how:?}, {first:?}");
+        }
+        let log = Arc::new(Mutex::new(first));
+        let later = log.clone();
+        // A server whose log nobody reads must not stop.
+        std::thread::spawn(move || {
+            lines.map_while(Result::ok).for_each(|line| later.lock().expect("no panic").push(line));
+        });
+        Served { child, user: None, log }
     }
 
     /// Send it a signal.

@@ -40,7 +40,7 @@ impl Default for Watch {
 }
 
 impl Device {
-    /// The back end has something due at `at`: somebody will look then.
+    /// The back end has something due at `at`: a thread will look then.
     pub(super) fn expect(&self, at: u64) {
         // What was added to the back end before this is seen by a watcher that goes to sleep later.
         if at < self.watch.looks_at.load(SeqCst) {

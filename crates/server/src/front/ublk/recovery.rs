@@ -2,7 +2,7 @@
 //! those that the server had taken, until another server takes the disk over.
 //!
 //! What a dead server had taken is asked for once more (`UBLK_F_USER_RECOVERY_REISSUE`). A write may so be done twice, with the
-//! same data: until it is answered, whoever waits for it must not write the same place, or does not care.
+//! same data; only a client with two writes of one place in flight can see that, and those have no order anyway.
 
 use std::io::{self, ErrorKind};
 use std::thread;
@@ -56,7 +56,7 @@ pub(super) fn take_over(
     loop {
         match control.command(Command::StartRecovery, number, 0, &mut []) {
             Err(error) if error.kind() == ErrorKind::ResourceBusy && Instant::now() < until => {
-                thread::sleep(LOOK)
+                thread::sleep(LOOK);
             }
             Err(error) if error.kind() == ErrorKind::ResourceBusy => {
                 return Err(format!("another process serves /dev/ublkb{number}"));
