@@ -1,48 +1,16 @@
-//! `fairlift serve` and `fairlift ctl` as processes: wrong input, signals, and what is left after kill -9.
+//! `fairlift serve` and `fairlift ctl` as processes: wrong input, signals, and the system calls they give up.
 
 mod common;
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use common::Folder;
-use fairlift_server::client::Client;
+use common::served::{FAIRLIFT, Served, client, path};
 use fairlift_server::front::nbd::wire::flag;
-use fairlift_server::net::Address;
-
-const FAIRLIFT: &str = env!("CARGO_BIN_EXE_fairlift");
-
-/// A path in a folder, as a word of a command line.
-fn path(folder: &Folder, name: &str) -> String {
-    folder.path().join(name).display().to_string()
-}
 
 fn run(words: &[&str]) -> Output {
     Command::new(FAIRLIFT).args(words).output().expect("it runs")
-}
-
-/// A server that listens.
-fn serve(words: &[&str]) -> Child {
-    let mut child =
-        Command::new(FAIRLIFT).arg("serve").args(words).stderr(Stdio::piped()).spawn().expect("it runs");
-    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-    let listens =
-        lines.by_ref().map_while(Result::ok).any(|line| line.contains("event=listening for=clients"));
-    assert!(listens, "it ended before it listened");
-    // Whoever does not read its log must not stop it.
-    std::thread::spawn(move || lines.for_each(drop));
-    child
-}
-
-fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().expect("kill runs");
-    assert!(sent.success());
-}
-
-fn client(socket: &str) -> Client {
-    Client::connect(&Address::Unix(Path::new(socket).to_owned()), "disk", true)
-        .expect("the server lets us in")
 }
 
 #[test]
@@ -86,7 +54,7 @@ fn sigterm_and_drain_end_it_in_order() {
     let folder = Folder::new();
     let (socket, control) = (path(&folder, "s"), format!("unix:{}", path(&folder, "c")));
     for by in ["signal", "ctl"] {
-        let mut child = serve(&["--ram", "1M", "--socket", &socket, "--control", &control]);
+        let mut server = Served::start(&["--ram", "1M", "--socket", &socket, "--control", &control]);
         assert_eq!(client(&socket).write(0, 0, &[1; 512]).expect("a reply").error, 0);
         let shown = run(&["ctl", &control, "show"]);
         assert!(String::from_utf8_lossy(&shown.stdout).contains("\"name\": \"disk\""), "{shown:?}");
@@ -96,31 +64,11 @@ fn sigterm_and_drain_end_it_in_order() {
         let columns: Vec<&str> = row.split_whitespace().collect();
         assert_eq!((&columns[..3], top.status.code()), (&["disk", "disk", "100"][..], Some(0)), "{text}");
         match by {
-            "signal" => signal(&child, "-TERM"),
+            "signal" => server.signal("-TERM"),
             _ => assert_eq!(run(&["ctl", &control, "drain"]).status.code(), Some(0)),
         }
-        assert_eq!(child.wait().expect("it ends").code(), Some(0), "{by}");
+        assert_eq!(server.child.wait().expect("it ends").code(), Some(0), "{by}");
         assert!(!Path::new(&socket).exists(), "{by}: its socket is gone");
-    }
-}
-
-#[test]
-fn kill_9_loses_nothing_that_was_flushed_and_the_next_one_takes_over() {
-    let folder = Folder::new();
-    let (socket, file) = (path(&folder, "s"), path(&folder, "disk.img"));
-    std::fs::File::create(&file).and_then(|file| file.set_len(1 << 20)).expect("a file");
-    for round in 1..=10u64 {
-        let mut child = serve(&["--file", &file, "--socket", &socket]);
-        let mut client = client(&socket);
-        let at = round * 8192;
-        for earlier in 1..round {
-            assert_eq!(client.read(earlier * 8192, 4608).expect("a reply").data, vec![earlier as u8; 4608]);
-        }
-        assert_eq!(client.write(0, at, &[round as u8; 4096]).expect("a reply").error, 0);
-        assert_eq!(client.flush().expect("a reply").error, 0);
-        assert_eq!(client.write(flag::FUA, at + 4096, &[round as u8; 512]).expect("a reply").error, 0);
-        signal(&child, "-KILL");
-        child.wait().expect("it ends");
     }
 }
 
@@ -131,16 +79,16 @@ fn each_thread_gives_up_system_calls_unless_told_otherwise() {
     for (more, mode) in [(vec![], "2"), (vec!["--no-seccomp"], "0")] {
         let mut words = vec!["--ram", "1M", "--socket", &socket];
         words.extend(more);
-        let mut child = serve(&words);
+        let mut server = Served::start(&words);
         let mut client = client(&socket);
         assert_eq!(client.write(0, 0, &[1; 512]).expect("a reply").error, 0);
-        for thread in std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("threads") {
+        for thread in std::fs::read_dir(format!("/proc/{}/task", server.child.id())).expect("threads") {
             let status = thread.expect("a thread").path().join("status");
             let text = std::fs::read_to_string(status).expect("a thread");
             assert!(text.contains(&format!("\nSeccomp:\t{mode}\n")), "{words:?}: {text}");
         }
-        signal(&child, "-TERM");
-        assert_eq!(child.wait().expect("it ends").code(), Some(0));
+        server.signal("-TERM");
+        assert_eq!(server.child.wait().expect("it ends").code(), Some(0));
     }
 }
 
@@ -160,7 +108,7 @@ fn every_back_end_serves_without_the_calls_that_were_given_up() {
     ] {
         let mut words = vec!["--socket", &socket, "--control", &control];
         words.extend(&back);
-        let mut child = serve(&words);
+        let mut server = Served::start(&words);
         let trace = path(&folder, "t.blktrace.0");
         assert_eq!(run(&["ctl", &control, "trace", "disk", &trace]).status.code(), Some(0), "{back:?}");
         let mut client = client(&socket);
@@ -170,7 +118,7 @@ fn every_back_end_serves_without_the_calls_that_were_given_up() {
         assert_eq!(client.read(4096, 4096).expect("a reply").data.len(), 4096, "{back:?}");
         assert_eq!(run(&["top", &control, "--once", "--interval", "0.1"]).status.code(), Some(0), "{back:?}");
         assert_eq!(run(&["ctl", &control, "drain"]).status.code(), Some(0), "{back:?}");
-        assert_eq!(child.wait().expect("it ends").code(), Some(0), "{back:?}");
+        assert_eq!(server.child.wait().expect("it ends").code(), Some(0), "{back:?}");
         assert!(std::fs::metadata(&trace).expect("a trace").len() > 0, "{back:?}");
         assert!(!Path::new(&socket).exists(), "{back:?}: its socket is gone");
     }

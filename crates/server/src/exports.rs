@@ -42,6 +42,8 @@ pub struct UblkOptions {
     pub number: Option<u32>,
     /// Queues of the disk, and threads for them.
     pub queues: u16,
+    /// Does the disk outlive a server that is killed?
+    pub recovers: bool,
 }
 
 impl UblkOptions {

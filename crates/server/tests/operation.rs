@@ -36,6 +36,11 @@ fn a_wrong_configuration_is_told_by_line_and_nearest_word() {
             "not from 1 to 10000",
         ),
         (
+            format!("{device}[[export]]\nname='e'\ndevice='d'\nublk='any'\nublk_recovery=true\n"),
+            "a.toml:9: ",
+            "needs the disk's number",
+        ),
+        (
             format!("{device}[[export]]\nname='e'\ndevice='d'\nreserve=96\n"),
             "a.toml:8: ",
             "not from 0 to 95 per cent",

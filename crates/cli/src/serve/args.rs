@@ -66,6 +66,10 @@ pub struct ServeArguments {
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "any")]
     pub ublk: Option<String>,
 
+    /// That disk outlives a server that is killed: its I/O waits until the next server of the same number takes it over
+    #[arg(long, requires = "ublk")]
+    pub ublk_recovery: bool,
+
     /// Queues of the virtual machine's or the kernel's disk
     #[arg(long, value_name = "N", default_value_t = 1, requires = "disk", value_parser = clap::value_parser!(u16).range(1..=16))]
     pub queues: u16,

@@ -84,6 +84,12 @@ fn from_options(arguments: &ServeArguments) -> Result<Config, Failure> {
         .ublk
         .as_deref()
         .map(|text| UblkOptions::parse_number(text).map_err(|message| Failure::new(message).at("--ublk")));
+    let number = number.transpose()?;
+    if arguments.ublk_recovery && number == Some(None) {
+        return Err(Failure::new("it needs the disk's number, by which the next server finds it")
+            .at("--ublk-recovery")
+            .help("such as --ublk 0"));
+    }
     let options = ExportOptions {
         name: arguments.name.clone(),
         description: String::new(),
@@ -97,7 +103,11 @@ fn from_options(arguments: &ServeArguments) -> Result<Config, Failure> {
             queues: arguments.queues,
             memory: arguments.guest_memory,
         }),
-        ublk: number.transpose()?.map(|number| UblkOptions { number, queues: arguments.queues }),
+        ublk: number.map(|number| UblkOptions {
+            number,
+            queues: arguments.queues,
+            recovers: arguments.ublk_recovery,
+        }),
     };
     let optional =
         |option: &str, text: &Option<String>| text.as_deref().map(|text| address(option, text)).transpose();

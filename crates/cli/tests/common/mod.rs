@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+pub mod served;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -72,8 +72,8 @@ impl Disk {
         let mut done = 0;
         while done < job.bytes {
             match self.transfer(job, done, flags) {
-                // Behind the end of a file whose last sector is not whole.
-                Ok(0) if job.action == Action::Read => {
+                // Behind the end of a file whose last sector is not whole. Before it there is data, unless somebody has cut the file short.
+                Ok(0) if job.action == Action::Read && job.offset + done >= self.bytes => {
                     behind(job, done, |data| data.fill(0));
                     return Ok(());
                 }

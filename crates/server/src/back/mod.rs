@@ -113,6 +113,11 @@ pub trait BackEnd: Send + Sync {
     /// For back ends that depend on a clock: it is `now` (nanoseconds, as [`crate::clock::now`]); what is done by now goes to `done`.
     fn advance(&self, _now: u64, _done: &mut Vec<Job>) {}
 
+    /// Does it depend on a clock?
+    fn is_timed(&self) -> bool {
+        false
+    }
+
     /// When to call [`BackEnd::advance`] again.
     fn next_event(&self) -> Option<u64> {
         None

@@ -102,9 +102,10 @@ impl BackEnd for Model {
     }
 
     fn start(&self, jobs: &mut Vec<Job>, done: &mut Vec<Job>) {
+        // The device has them from now on: what copying takes is a part of its time, not on top of that.
+        let now = clock::now();
         jobs.iter_mut().for_each(|job| self.store.serve(job));
         let mut inside = self.inside();
-        let now = clock::now();
         inside.advance(now, &self.lateness, done);
         for job in jobs.drain(..) {
             let at = job.request.index();
@@ -119,6 +120,10 @@ impl BackEnd for Model {
 
     fn advance(&self, now: u64, done: &mut Vec<Job>) {
         self.inside().advance(now, &self.lateness, done);
+    }
+
+    fn is_timed(&self) -> bool {
+        true
     }
 
     fn next_event(&self) -> Option<u64> {

@@ -98,6 +98,7 @@ struct ExportPart {
     goal: Option<Spanned<String>>,
     vhost_user: Option<PathBuf>,
     ublk: Option<Spanned<String>>,
+    ublk_recovery: Option<Spanned<bool>>,
     queues: Option<Spanned<u16>>,
     guest_memory: Option<Spanned<String>>,
 }
@@ -279,6 +280,18 @@ fn vhost(source: &Source<'_>, part: &ExportPart, queues: u16) -> Result<Option<V
     Ok(part.vhost_user.clone().map(|path| VhostOptions { path, queues, memory }))
 }
 
+/// Which disk of this machine's kernel an export is.
+fn ublk(source: &Source<'_>, part: &ExportPart, queues: u16) -> Result<Option<UblkOptions>, ConfigError> {
+    let number = source.read_some(part.ublk.as_ref(), UblkOptions::parse_number)?;
+    let recovers = part.ublk_recovery.as_ref().is_some_and(|recovers| *recovers.get_ref());
+    if let (true, None | Some(None), Some(asked)) = (recovers, number, &part.ublk_recovery) {
+        let why =
+            "ublk_recovery needs the disk's number (such as ublk = \"0\"): the next server finds it by that";
+        return Err(source.error(&asked.span(), why));
+    }
+    Ok(number.map(|number| UblkOptions { number, queues, recovers }))
+}
+
 fn export(
     source: &Source<'_>,
     part: &Spanned<ExportPart>,
@@ -302,7 +315,6 @@ fn export(
         burst_ns: source.read_some(part.burst.as_ref(), burst)?.unwrap_or(Share::default().burst_ns),
     };
     let queues = queues(source, part)?;
-    let number = source.read_some(part.ublk.as_ref(), UblkOptions::parse_number)?;
     let options = ExportOptions {
         name: part.name.get_ref().clone(),
         description: part.description.clone(),
@@ -312,7 +324,7 @@ fn export(
         per_connection: part.per_connection,
         share,
         vhost: vhost(source, part, queues)?,
-        ublk: number.map(|number| UblkOptions { number, queues }),
+        ublk: ublk(source, part, queues)?,
     };
     if options.name.len() > 4096 {
         return Err(source.error(&part.name.span(), "a name has at most 4096 bytes"));

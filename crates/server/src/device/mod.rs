@@ -10,6 +10,7 @@ mod tenants;
 mod timer;
 mod trace;
 mod waiters;
+mod watch;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -21,7 +22,9 @@ use crate::clock;
 use crate::io::{Io, Ios};
 pub use machine::DeviceOptions;
 use machine::Machine;
-use timer::Timer;
+use timer::{AHEAD_NS, Timer};
+pub use watch::Sleep;
+use watch::Watch;
 
 /// Rounds a thread combines for others before it hands over to the device's timer thread.
 const ROUNDS_MAX: usize = 64;
@@ -48,6 +51,9 @@ pub struct Device {
     inbox: Mutex<Inbox>,
     machine: Mutex<Machine>,
     timer: Timer,
+    watch: Watch,
+    /// Does the back end depend on a clock, and are there processors to look at it?
+    is_timed: bool,
 }
 
 impl std::fmt::Debug for Device {
@@ -66,13 +72,18 @@ impl Device {
     /// What of `options` does not suit the back end, or why its thread cannot be started.
     pub fn new(name: &str, back: Box<dyn BackEnd>, options: &DeviceOptions) -> Result<Arc<Device>, String> {
         let limits = back.limits();
+        // With one processor, who looks at the clock keeps others from their work.
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let is_timed = back.is_timed() && processors > 1;
         let device = Arc::new(Device {
             name: name.to_owned(),
             machine: Mutex::new(Machine::new(&limits, options)?),
             back,
             limits,
             inbox: Mutex::default(),
-            timer: Timer::default(),
+            timer: Timer::new(if is_timed { AHEAD_NS } else { 0 }),
+            watch: Watch::default(),
+            is_timed,
         });
         device.back.attach(Finisher::new(Arc::downgrade(&device)));
         device.timer.start(Arc::downgrade(&device)).map_err(|error| format!("no thread: {error}"))?;
@@ -143,7 +154,7 @@ impl Device {
         self.inbox().finished.append(&mut done);
         self.combine();
         if let Some(at) = self.back.next_event() {
-            self.timer.set(at);
+            self.expect(at);
         }
     }
 
@@ -170,7 +181,7 @@ impl Device {
             if !jobs.is_empty() {
                 self.back.start(&mut jobs, &mut done);
                 if let Some(at) = self.back.next_event() {
-                    self.timer.set(at);
+                    self.expect(at);
                 }
             }
             let mut inbox = self.inbox();

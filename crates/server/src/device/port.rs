@@ -17,8 +17,10 @@ pub trait Mailbox: Send + Sync {
 /// A way into a device for one io context. Ends when it is dropped; what is in flight then is served, and its answers are dropped.
 #[derive(Debug)]
 pub struct Port {
-    device: Arc<Device>,
+    pub(super) device: Arc<Device>,
     id: u32,
+    /// Is its thread the device's watcher?
+    pub(super) watches: bool,
 }
 
 /// Who comes in.
@@ -40,7 +42,7 @@ impl Device {
     /// A way in. Answers go to `mailbox`.
     pub fn open(self: &Arc<Device>, options: PortOptions<'_>, mailbox: Arc<dyn Mailbox>) -> Port {
         let id = self.change(|machine, _| machine.open_port(options, mailbox));
-        Port { device: self.clone(), id }
+        Port { device: self.clone(), id, watches: false }
     }
 }
 
@@ -53,6 +55,7 @@ impl Port {
 
 impl Drop for Port {
     fn drop(&mut self) {
+        self.stop_watching();
         self.device.change(|machine, now| machine.close_port(self.id, now));
     }
 }

@@ -33,6 +33,11 @@ const fn read_write(number: u32, bytes: u32) -> u32 {
     3 << 30 | bytes << 16 | (b'u' as u32) << 8 | number
 }
 
+/// The same of one that reads only (`_IOR`).
+const fn read(number: u32, bytes: u32) -> u32 {
+    2 << 30 | bytes << 16 | (b'u' as u32) << 8 | number
+}
+
 /// What the control device does; each takes a `struct ublksrv_ctrl_cmd` of 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -42,6 +47,10 @@ pub(crate) enum Command {
     Start = read_write(0x06, 32),
     Stop = read_write(0x07, 32),
     SetParameters = read_write(0x08, 32),
+    StartRecovery = read_write(0x10, 32),
+    EndRecovery = read_write(0x11, 32),
+    GetInfo = read(0x02, 32),
+    GetParameters = read(0x09, 32),
 }
 
 const FETCH: u32 = read_write(0x20, 16);

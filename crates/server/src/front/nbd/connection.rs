@@ -4,8 +4,10 @@
 //! it may have in flight is bounded ([`Bounds`]), so a client that sends without reading stops being read.
 
 use std::io::{self, Read, Write};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -17,12 +19,12 @@ use super::transmit::Transmit;
 use super::wire::{Error, Request, flag};
 use super::{Bounds, Session};
 use crate::back::{Extent, joined};
-use crate::device::Port;
+use crate::device::{Port, Sleep};
 use crate::io::{Action, Ios};
 use crate::net::Stream;
 
 /// How often a connection that waits looks whether it is to end.
-const LOOK_NS: i64 = 200_000_000;
+const LOOK: Duration = Duration::from_millis(200);
 /// Pieces of replies that may wait before no more requests are taken in.
 const PIECES_MAX: usize = 4096;
 /// Payload that is not there yet and as long as this is read to its place.
@@ -83,7 +85,10 @@ impl Connection {
     /// Serve it to its end.
     pub(super) fn run(mut self, drain: &AtomicBool) -> Result<(), String> {
         let ended = |error: io::Error| format!("connection: {error}");
+        // It may sleep until a modelled device is about to answer. Where timers cannot be made exact it sleeps longer.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         loop {
+            self.port.watch();
             self.take_answers();
             let mut progress = self.send().map_err(ended)?;
             self.leaving |=
@@ -280,14 +285,19 @@ impl Connection {
     }
 
     /// Sleep until something can be done.
-    fn wait(&self) -> io::Result<()> {
+    fn wait(&mut self) -> io::Result<()> {
+        let most = match self.port.sleep() {
+            Sleep::No => return Ok(()),
+            Sleep::For(most) => most.min(LOOK),
+            Sleep::Any => LOOK,
+        };
         let mut came = false;
         if self.answers.sleep() {
             let mut wanted = PollFlags::empty();
             wanted.set(PollFlags::IN, self.has_room());
             wanted.set(PollFlags::OUT, self.has_to_send());
             let mut fds = [PollFd::new(&self.stream, wanted), PollFd::new(&*self.answers, PollFlags::IN)];
-            let most = Timespec { tv_sec: 0, tv_nsec: LOOK_NS };
+            let most = Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() };
             match poll(&mut fds, Some(&most)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),

@@ -7,6 +7,7 @@
 //! [`Port`]: crate::device::Port
 
 mod queue;
+mod recovery;
 mod request;
 
 use std::fs::File;
@@ -35,8 +36,10 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How long the system may take to make the disk's character device.
 const APPEARS: Duration = Duration::from_secs(5);
 
-/// Flags of a disk (`UBLK_F_`): commands have numbers of ioctls, and data is copied by reads and writes.
+/// Flags of a disk (`UBLK_F_`): commands have numbers of ioctls, data is copied by reads and writes, the disk outlives its server and
+/// its requests are asked for once more.
 mod flag {
+    pub const RECOVERY: u64 = 1 << 3 | 1 << 4;
     pub const IOCTL_ENCODE: u64 = 1 << 6;
     pub const USER_COPY: u64 = 1 << 7;
 }
@@ -50,14 +53,15 @@ mod attribute {
 }
 
 /// `struct ublksrv_ctrl_dev_info` for a new disk.
-fn info(number: u32, queues: u16, depth: u16) -> [u8; 64] {
+fn info(number: u32, queues: u16, depth: u16, recovers: bool) -> [u8; 64] {
     let mut out = [0; 64];
     let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, &queues.to_ne_bytes());
     put(2, &depth.to_ne_bytes());
     put(8, &REQUEST_BYTES_MAX.to_ne_bytes());
     put(12, &number.to_ne_bytes());
-    put(24, &(flag::IOCTL_ENCODE | flag::USER_COPY).to_ne_bytes());
+    let recovery = if recovers { flag::RECOVERY } else { 0 };
+    put(24, &(flag::IOCTL_ENCODE | flag::USER_COPY | recovery).to_ne_bytes());
     out
 }
 
@@ -125,17 +129,16 @@ impl Disk {
     pub fn start(export: &Arc<Export>, options: UblkOptions, bounds: Bounds) -> Result<Disk, String> {
         let depth = DEPTH.min(u16::try_from(bounds.requests).unwrap_or(DEPTH));
         let mut control = Control::open().map_err(|error| reason(&error))?;
-        let mut asked = info(options.number.unwrap_or(ANY), options.queues, depth);
-        if let Some(number) = options.number {
-            remove_dead(&mut control, number)?;
-        }
-        let added = control.command(Command::Add, options.number.unwrap_or(ANY), 0, &mut asked);
-        added.map_err(|error| match options.number {
-            Some(number) if error.kind() == ErrorKind::AlreadyExists => {
-                format!("there is a /dev/ublkb{number} already")
+        let mut asked = info(options.number.unwrap_or(ANY), options.queues, depth, options.recovers);
+        let waits = match options.number {
+            Some(number) if options.recovers => {
+                recovery::take_over(&mut control, number, &asked, &parameters(export))?
             }
-            _ => reason(&error),
-        })?;
+            _ => false,
+        };
+        if !waits {
+            add(&mut control, options.number, &mut asked)?;
+        }
         let (number, flags) = granted(&asked);
         // Dropped, it is removed again.
         let mut disk = Disk { export: export.clone(), control, number, threads: Vec::new() };
@@ -143,14 +146,18 @@ impl Disk {
         if flags & flag::USER_COPY == 0 {
             return Err("this kernel's ublk is too old: no UBLK_F_USER_COPY (Linux 6.5 or newer)".to_owned());
         }
-        disk.serve(options.queues, depth, bounds).map_err(|why| format!("{}: {why}", disk.address()))?;
+        disk.serve(options.queues, depth, bounds, waits)
+            .map_err(|why| format!("{}: {why}", disk.address()))?;
         Ok(disk)
     }
 
-    fn serve(&mut self, queues: u16, depth: u16, bounds: Bounds) -> Result<(), String> {
+    /// `waits`: the kernel has it already, and waits for a server.
+    fn serve(&mut self, queues: u16, depth: u16, bounds: Bounds, waits: bool) -> Result<(), String> {
         let (number, mut parameters) = (self.number, parameters(&self.export));
-        let set = self.control.command(Command::SetParameters, number, 0, &mut parameters);
-        set.map_err(|error| format!("the kernel does not take its parameters: {error}"))?;
+        if !waits {
+            let set = self.control.command(Command::SetParameters, number, 0, &mut parameters);
+            set.map_err(|error| format!("the kernel does not take its parameters: {error}"))?;
+        }
         let file =
             Arc::new(open(number).map_err(|error| format!("cannot open /dev/ublkc{number}: {error}"))?);
         let (sender, ready) = mpsc::channel();
@@ -164,7 +171,11 @@ impl Disk {
         for _ in 0..queues {
             ready.recv().unwrap_or_else(|_| Err("its thread has ended".to_owned()))?;
         }
-        let started = self.control.command(Command::Start, number, std::process::id().into(), &mut []);
+        let started = if waits {
+            recovery::go_on(&mut self.control, number)
+        } else {
+            self.control.command(Command::Start, number, std::process::id().into(), &mut [])
+        };
         started.map_err(|error| format!("the kernel does not start it: {error}"))?;
         // The server's elevator orders, and nothing before it.
         let scheduler = format!("/sys/block/ublkb{number}/queue/scheduler");
@@ -229,6 +240,20 @@ fn open(number: u32) -> io::Result<File> {
             file => return file,
         }
     }
+}
+
+/// A new disk, in place of a dead one.
+fn add(control: &mut Control, number: Option<u32>, asked: &mut [u8; 64]) -> Result<(), String> {
+    if let Some(number) = number {
+        remove_dead(control, number)?;
+    }
+    let added = control.command(Command::Add, number.unwrap_or(ANY), 0, asked);
+    added.map_err(|error| match number {
+        Some(number) if error.kind() == ErrorKind::AlreadyExists => {
+            format!("there is a /dev/ublkb{number} already")
+        }
+        _ => reason(&error),
+    })
 }
 
 /// Remove what a server has left that was killed: the disk's number is taken, and no process serves it.

@@ -77,11 +77,12 @@ impl Queue {
         while self.tags > 0 {
             let came = self.sort(&mut events);
             self.answers.wake(came);
+            self.port.watch();
             let any = self.answer() | self.take_in();
             if !self.ios.is_empty() {
                 self.port.submit(&mut self.ios);
             }
-            let wait = self.tags > 0 && !any && self.answers.sleep();
+            let wait = self.tags > 0 && !any && self.port.may_sleep() && self.answers.sleep();
             self.commands.enter(wait, &mut events);
         }
     }

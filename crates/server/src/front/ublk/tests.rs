@@ -61,5 +61,5 @@ fn the_kernel_learns_what_the_export_is() {
 
 #[test]
 fn what_the_kernel_grants_is_read_from_where_it_was_asked() {
-    assert_eq!(granted(&info(7, 2, 128)), (7, flag::IOCTL_ENCODE | flag::USER_COPY));
+    assert_eq!(granted(&info(7, 2, 128, false)), (7, flag::IOCTL_ENCODE | flag::USER_COPY));
 }

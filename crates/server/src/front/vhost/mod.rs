@@ -192,8 +192,8 @@ impl VhostUserBackend for Disk {
     /// A thread sees its own ring only; whatever woke it, there may be requests and answers.
     fn handle_event(&self, event: u16, _: EventSet, vrings: &[VringRwLock], thread: usize) -> io::Result<()> {
         let Some(vring) = vrings.first() else { return Ok(()) };
-        let ring = Ring { vring, guest: &self.guest };
-        let served = self.queue(thread).serve(&ring, usize::from(event) > self.queues.len());
+        let mut ring = Ring::new(vring, &self.guest);
+        let served = self.queue(thread).serve(&mut ring, usize::from(event) > self.queues.len());
         if let Err(error) = &served {
             let fields = [("export", self.export.options.name.as_str()), ("why", &error.to_string())];
             log(Level::Warn, "ring-is-broken", &fields);

@@ -61,9 +61,18 @@ impl Queue {
     }
 
     /// Take in what the guest asks for and answer what is done, until there is neither. `came`: an answer has woken this thread.
-    pub(super) fn serve(&mut self, ring: &Ring<'_>, came: bool) -> io::Result<()> {
+    pub(super) fn serve(&mut self, ring: &mut Ring<'_>, came: bool) -> io::Result<()> {
         self.answers.wake(came);
+        let served = self.serve_all(ring);
+        // A ring that is broken may never come again.
+        self.port.stop_watching();
+        served
+    }
+
+    fn serve_all(&mut self, ring: &mut Ring<'_>) -> io::Result<()> {
         loop {
+            ring.look_again();
+            self.port.watch();
             let mut any = self.answer(ring)?;
             self.notify(ring)?;
             let runs = ring.is_running();
@@ -77,7 +86,7 @@ impl Queue {
             }
             // With no room the guest's kicks can wait: an answer makes some.
             let more = runs && ring.enable_notification()? && self.has_room();
-            if !any && !more {
+            if !any && !more && self.port.may_sleep() {
                 if self.answers.sleep() {
                     return Ok(());
                 }
