@@ -281,6 +281,11 @@ pub trait Elevator: Send {
         tags
     }
 
+    /// The largest bio that it wants for now, sectors: a host submits a larger one in parts ([`crate::queue::RequestQueue::bio_sectors_max`]).
+    fn bio_sectors_max(&self, _env: &Env<'_>) -> u32 {
+        u32::MAX
+    }
+
     /// Does [`tags_for`](Elevator::tags_for) alone decide how many tags each gets? Otherwise groups have parts of them.
     fn shares_tags(&self) -> bool {
         false

@@ -335,6 +335,13 @@ impl RequestQueue {
         self.lower.is_empty()
     }
 
+    /// The largest bio to submit at `now`, sectors: what a request may have, or less where a larger one would keep others waiting
+    /// ([`Elevator::bio_sectors_max`]). A host submits more in parts of this size with [`Flags::NOMERGE`], each a bio of its own, and is done
+    /// when the last part is. A larger bio is accepted all the same.
+    pub fn bio_sectors_max(&mut self, now: u64) -> u32 {
+        self.config.limits.max_sectors.min(self.lower.bio_sectors_max(now)).max(1)
+    }
+
     /// Is there a free tag?
     pub fn has_free_tag(&self) -> bool {
         matches!(self.config.admission, Admission::Tags { .. })

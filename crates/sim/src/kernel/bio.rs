@@ -85,18 +85,13 @@ impl Sys {
         run: Run,
         whose: &dyn Fn(u64) -> Option<Cgroup>,
     ) {
-        let (context, max) = {
-            let machine = self.machine.borrow();
-            let max = machine.block.bio_sectors_max();
-            (machine.context_of(self.task), if kind.page_by_page { PAGE_SECTORS } else { max })
-        };
+        let context = self.context();
         let mut at = run.sector;
         let end = run.sector + run.sectors;
         while at < end {
-            let room = self.machine.borrow().block.room_at(at);
-            let sectors = max.min(end - at).min(room) as u32;
+            let (sectors, flags) = self.part_of(&kind, at, end);
             let segments = u64::from(sectors).div_ceil(PAGE_SECTORS) as u16;
-            let Kind { op: what, flags, ioprio, .. } = kind;
+            let Kind { op: what, ioprio, .. } = kind;
             let bio = Bio {
                 cookie: 0,
                 op: what,
@@ -111,6 +106,19 @@ impl Sys {
             self.submit_bio_for(op, bio, whose(at - run.sector)).await;
             at += u64::from(sectors);
         }
+    }
+
+    /// How much of what is left from `at` to `end` the next bio has, sectors, and its flags. A part that the scheduler wanted is not merged
+    /// with the next one again, as no part of a bio is that Linux splits (6.12 `block/blk-merge.c`, `bio_submit_split`).
+    fn part_of(&self, kind: &Kind, at: u64, end: u64) -> (u32, Flags) {
+        let mut machine = self.machine.borrow_mut();
+        let now = machine.now();
+        let block = &mut machine.block;
+        let most = if kind.page_by_page { PAGE_SECTORS } else { block.bio_sectors_max() };
+        let whole = most.min(end - at).min(block.room_at(at));
+        let part = whole.min(block.part_sectors_max(kind.op, kind.flags, at, now));
+        let flags = if part < whole { kind.flags.or(Flags::NOMERGE) } else { kind.flags };
+        (part as u32, flags)
     }
 
     /// Submit one bio, waiting for a request slot if need be.

@@ -65,14 +65,16 @@ impl Sys {
         let machine = &mut *self.machine.borrow_mut();
         let sector = machine.kernel.files.only_run(io.file, io.offset, io.bytes)?;
         let sectors = (io.offset + io.bytes).div_ceil(512) - io.offset / 512;
-        if sectors > machine.block.bio_sectors_max() || sectors > machine.block.room_at(sector) {
+        let flags = io.flags(&machine.kernel.rules);
+        let most = machine.block.bio_sectors_max().min(machine.block.room_at(sector));
+        if sectors > most.min(machine.block.part_sectors_max(io.op, flags, sector, machine.now())) {
             return None;
         }
         let op = machine.block.open_op(Owner::Task(self.task));
         let bio = Bio {
             cookie: 0,
             op: io.op,
-            flags: io.flags(&machine.kernel.rules),
+            flags,
             sector,
             sectors: sectors as u32,
             segments: sectors.div_ceil(PAGE_SECTORS) as u16,

@@ -452,6 +452,10 @@ impl Elevator for Fair {
         room::most_of(tags)
     }
 
+    fn bio_sectors_max(&self, env: &Env<'_>) -> u32 {
+        self.sectors_max(env)
+    }
+
     fn grouping(&self) -> Grouping {
         Grouping::Own
     }
