@@ -18,7 +18,7 @@ use fairlift_core::collections::Id;
 use fairlift_core::elevator::{AnyElevator, Finding};
 use fairlift_core::group::limit::{Direction, Rates};
 use fairlift_core::queue::{Admission, QueueConfig, RequestQueue, Submitted};
-use fairlift_core::{Bio, ContextId, Flags, GroupId, IoPrio, Op, RequestId};
+use fairlift_core::{Bio, ContextId, GroupId, IoPrio, Op, RequestId};
 
 use crate::anatomy::Recorder;
 use crate::device::{Completion, Device};
@@ -247,19 +247,15 @@ impl BlockLayer {
         u64::from(limits.max_sectors).min(u64::from(limits.max_segments) * PAGE_SECTORS)
     }
 
-    /// The largest bio at `sector` that the scheduler wants at `now`, sectors: whole pages that fit into a request. What is ordered by
-    /// flushes or barriers, and what carries no data, is not split for it.
-    pub(crate) fn part_sectors_max(&mut self, op: Op, flags: Flags, sector: u64, now: u64) -> u64 {
-        let (most, ordered) = (self.bio_sectors_max(), Flags::BARRIER.or(Flags::PREFLUSH).or(Flags::FUA));
-        if flags.intersects(ordered) || !matches!(op, Op::Read | Op::Write) {
-            return most;
-        }
+    /// How much of `bio` the scheduler wants as one bio at `now`, sectors: whole pages that fit into a request.
+    pub(crate) fn part_sectors_max(&mut self, bio: &Bio, now: u64) -> u64 {
+        let most = self.bio_sectors_max();
         let queue = match &mut self.disks {
-            Some(disks) => disks.queue_at(sector),
+            Some(disks) => disks.queue_at(bio.sector),
             None => &mut self.queue,
         };
-        let wanted = u64::from(queue.bio_sectors_max(now)) / PAGE_SECTORS * PAGE_SECTORS;
-        wanted.clamp(PAGE_SECTORS, most)
+        let wanted = u64::from(queue.bio_sectors_max(bio, now)) / PAGE_SECTORS * PAGE_SECTORS;
+        wanted.clamp(PAGE_SECTORS.min(most), most)
     }
 
     /// The request queue.

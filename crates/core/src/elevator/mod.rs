@@ -281,8 +281,9 @@ pub trait Elevator: Send {
         tags
     }
 
-    /// The largest bio that it wants for now, sectors: a host submits a larger one in parts ([`crate::queue::RequestQueue::bio_sectors_max`]).
-    fn bio_sectors_max(&self, _env: &Env<'_>) -> u32 {
+    /// How much of `bio` it wants in one request for now, sectors: a host submits what is larger in parts
+    /// ([`crate::queue::RequestQueue::bio_sectors_max`]).
+    fn bio_sectors_max(&self, _env: &Env<'_>, _bio: &Bio) -> u32 {
         u32::MAX
     }
 

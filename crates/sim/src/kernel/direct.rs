@@ -65,16 +65,13 @@ impl Sys {
         let machine = &mut *self.machine.borrow_mut();
         let sector = machine.kernel.files.only_run(io.file, io.offset, io.bytes)?;
         let sectors = (io.offset + io.bytes).div_ceil(512) - io.offset / 512;
-        let flags = io.flags(&machine.kernel.rules);
-        let most = machine.block.bio_sectors_max().min(machine.block.room_at(sector));
-        if sectors > most.min(machine.block.part_sectors_max(io.op, flags, sector, machine.now())) {
+        if sectors > machine.block.bio_sectors_max() || sectors > machine.block.room_at(sector) {
             return None;
         }
-        let op = machine.block.open_op(Owner::Task(self.task));
         let bio = Bio {
             cookie: 0,
             op: io.op,
-            flags,
+            flags: io.flags(&machine.kernel.rules),
             sector,
             sectors: sectors as u32,
             segments: sectors.div_ceil(PAGE_SECTORS) as u16,
@@ -82,6 +79,10 @@ impl Sys {
             ioprio: io.ioprio,
             group: None,
         };
+        if sectors > machine.block.part_sectors_max(&bio, machine.now()) {
+            return None;
+        }
+        let op = machine.block.open_op(Owner::Task(self.task));
         Some((op, bio))
     }
 

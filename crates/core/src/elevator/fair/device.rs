@@ -116,6 +116,12 @@ impl Model {
         !self.is_parallel
     }
 
+    /// Does it serve many at a time, or is that not known yet of a device without seeks?
+    #[inline]
+    pub(super) fn may_be_parallel(&self, device: &DeviceState) -> bool {
+        self.is_parallel || !device.rotational && !self.lanes.iter().any(|lane| lane.depth.was_in_vain())
+    }
+
     /// Reads, or writes, that it may hold while two flows want it.
     #[inline]
     pub(super) fn depth(&self, writes: bool) -> u32 {
@@ -142,6 +148,12 @@ impl Model {
     /// What a write of 32 KiB takes of a drive whose buffer is full, nanoseconds; 0: not known.
     pub(super) fn write_ns(&self) -> u64 {
         self.pace.of_32_kib_ns()
+    }
+
+    /// Sectors that a read or write may have that is not to keep others waiting, on a device that serves many at a time.
+    #[inline]
+    pub(super) fn part_sectors(&self, writes: bool) -> u32 {
+        self.costs.part_sectors(writes)
     }
 
     /// When it was done with something last, nanoseconds.
@@ -254,7 +266,7 @@ impl Model {
         if has_learnt {
             self.judge(device.rotational);
         }
-        let known_ns = self.costs.done(writes, size, cost_ns);
+        let known_ns = self.costs.done(writes, size, cost_ns, now);
         match () {
             () if has_turns => cost_ns,
             () if is_serial => {

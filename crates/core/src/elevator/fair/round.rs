@@ -344,6 +344,13 @@ impl Round {
         best == Some(place.class as usize) && self.bands[place.class as usize].has_reached(start)
     }
 
+    /// Has a flow had less than its due, by more than `behind_ns`, even if it pays for what it costs others to come back after it? It need not
+    /// want anything now.
+    pub(super) fn is_behind(&self, place: &Place, behind_ns: u64) -> bool {
+        let start = place.start.saturating_add(place.disturbed).saturating_add(place.advance(behind_ns));
+        start < self.bands[place.class as usize].now()
+    }
+
     /// Is there a flow of a better class than that in this place?
     pub(super) fn is_outranked(&self, place: &Place) -> bool {
         self.bands[..place.class as usize].iter().any(|band| !band.is_empty())

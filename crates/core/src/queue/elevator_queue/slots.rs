@@ -134,9 +134,9 @@ impl ElevatorQueue {
     }
 
     /// See [`Elevator::bio_sectors_max`](crate::elevator::Elevator::bio_sectors_max).
-    pub(crate) fn bio_sectors_max(&mut self, now: u64) -> u32 {
+    pub(crate) fn bio_sectors_max(&mut self, bio: &Bio, now: u64) -> u32 {
         let (elevator, env) = self.split(now);
-        elevator.bio_sectors_max(&env)
+        elevator.bio_sectors_max(&env, bio)
     }
 
     /// Something of a group waits at its host's door: the group keeps its slot, even if it is removed, until
