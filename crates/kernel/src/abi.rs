@@ -69,6 +69,8 @@ pub struct CArrival {
 }
 
 const _: () = assert!(size_of::<CArrival>() == 24 && size_of::<CSetup>() == 32, "as in kernel/src/core.h");
+const _: () =
+    assert!(crate::record::FLAGS[0].1.contains(Flags::SYNC), "CArrival::arrival tests bit 0 by itself");
 
 fn ioprio(class_and_level: u8) -> IoPrio {
     let level = class_and_level & 7;

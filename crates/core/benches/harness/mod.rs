@@ -7,7 +7,7 @@ use fairlift_core::elevator::{self, AnyElevator, Config};
 use fairlift_core::queue::{
     Admission, ElevatorQueue, NoMerges, Plugging, QueueConfig, RequestQueue, Submitted,
 };
-use fairlift_core::request::{Status, request};
+use fairlift_core::request::request;
 use fairlift_core::{Bio, ContextId, Dispatch, Flags, GroupId, GroupParams, IoPrio, Op, RequestId};
 
 /// Requests queued.
@@ -130,7 +130,9 @@ impl Bare {
         let group = self.q.contexts()[context].group;
         let mut request = request(op, Flags::NONE, sector, 8, context, self.now);
         request.group = group;
-        self.q.add(request, self.now);
+        if let Some(rq) = self.q.take(request) {
+            self.q.insert(rq, self.now);
+        }
     }
 
     /// One request: dispatch, completion, insertion of the next.
@@ -147,7 +149,9 @@ impl Bare {
             }
         };
         self.now += SERVICE_NS;
-        let done = self.q.retire(rq, Status::Done, self.now);
+        self.q.complete(rq, self.now);
+        let done = self.q.requests()[rq].context;
+        self.q.release(rq);
         self.insert(Some(done));
     }
 }

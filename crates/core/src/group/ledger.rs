@@ -260,17 +260,6 @@ impl Ledger {
         account.map(|it| it.holds += u32::from(group != GroupId::ROOT)).is_some()
     }
 
-    /// The same of a request that was sent just now, which holds its group; `None`, and nothing is counted, if there is no such group.
-    #[inline(always)] // for one caller
-    pub(super) fn hold_and_arrive(&mut self, group: GroupId, sync: bool) -> Option<Came> {
-        let account = self.accounts.get_mut(group.index()).filter(|it| it.marks.has(Marks::LIVE))?;
-        account.holds += u32::from(group != GroupId::ROOT);
-        let came = account.enqueue(sync);
-        account.last_was_sync = Some(sync);
-        self.queued += 1;
-        Some(came)
-    }
-
     /// One of those will not go to the device by itself: it went up in another, or was cancelled.
     #[inline]
     pub(super) fn withdrawn(&mut self, payer: GroupId, sync: bool) {
@@ -295,7 +284,7 @@ impl Ledger {
     }
 
     /// The device is done with a request, or failed it: both are service.
-    #[inline(always)] // for the two ways a request ends
+    #[inline]
     pub(super) fn completed(&mut self, payer: GroupId, sectors: u32, now: u64) {
         let busy_ns = self.end_stretch(now);
         self.speed.learn(busy_ns, sectors);

@@ -633,12 +633,6 @@ impl Groups {
         self.ledger.arrived(payer, sync)
     }
 
-    /// [`Groups::hold_if_live`] and [`Groups::arrived`] at once.
-    #[inline(always)] // for one caller
-    pub(crate) fn hold_and_arrive(&mut self, group: GroupId, sync: bool) -> Option<Came> {
-        self.ledger.hold_and_arrive(group, sync)
-    }
-
     /// The host's request slots, as [`ElevatorQueue::set_request_slots`](crate::queue::ElevatorQueue::set_request_slots) has them.
     pub(crate) fn set_request_slots(&mut self, all: u32, for_async: u32) {
         self.ledger.request_slots = [for_async.min(all), all];

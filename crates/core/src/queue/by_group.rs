@@ -3,7 +3,6 @@
 
 use super::ElevatorQueue;
 use crate::collections::{Id, List};
-use crate::context::ContextId;
 use crate::elevator::{AnyElevator, Dispatch, Grouping};
 use crate::group::{Came, Decision, GroupId};
 use crate::request::{RequestId, RequestState};
@@ -28,35 +27,8 @@ impl ElevatorQueue {
         self.group_came(payer, came, sync, now);
     }
 
-    /// The rest of [`ElevatorQueue::add`] where there are groups: whose request it is, and into its payer's queue with it.
-    #[inline(never)] // one call for all of it
-    pub(super) fn add_grouped(
-        &mut self,
-        rq: RequestId,
-        context: ContextId,
-        group: GroupId,
-        sync: bool,
-        now: u64,
-    ) {
-        let closer = self.needs_closer_look(context, group);
-        if !closer && let Some(came) = self.groups.hold_and_arrive(group, sync) {
-            self.group_came(group, came, sync, now);
-            return self.hand_over(rq, group, now);
-        }
-        self.add_closely(rq, sync, now);
-    }
-
-    /// The same in the cases that take a closer look.
-    #[cold]
-    fn add_closely(&mut self, rq: RequestId, sync: bool, now: u64) {
-        self.find_payer(rq);
-        let payer = self.requests[rq].payer;
-        self.group_arrival(payer, sync, now);
-        self.hand_over(rq, payer, now);
-    }
-
     /// A request of `payer` was counted.
-    #[inline(always)] // for the two above
+    #[inline(always)] // with `group_arrival`
     fn group_came(&mut self, payer: GroupId, came: Came, sync: bool, now: u64) {
         self.groups.goal_arrived(payer, sync, now);
         if came.alone || !came.busy {

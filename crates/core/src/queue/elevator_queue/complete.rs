@@ -2,7 +2,6 @@
 
 use super::ElevatorQueue;
 use crate::collections::{Id, List, ListLinks};
-use crate::context::ContextId;
 use crate::request::{Request, RequestId, RequestState, Standing, Status};
 
 impl ElevatorQueue {
@@ -15,51 +14,6 @@ impl ElevatorQueue {
     /// The device is done with `rq`, and says how.
     pub fn complete_as(&mut self, rq: RequestId, status: Status, now: u64) {
         self.finish(rq, status, now);
-    }
-
-    /// [`ElevatorQueue::complete_as`] and [`ElevatorQueue::release`] at once, for a host that has nothing to do in between. Answers
-    /// with the context whose request it was.
-    #[inline(always)] // as `dispatch`
-    pub fn retire(&mut self, rq: RequestId, status: Status, now: u64) -> ContextId {
-        if self.is_watched {
-            return if self.watches_device {
-                self.retire_watched(rq, status, now)
-            } else {
-                self.retire_counted(rq, now)
-            };
-        }
-        let ElevatorQueue { requests, device, .. } = self;
-        let (context, group, payer) = requests.release_after(rq, |request| {
-            debug_assert!(request.state == RequestState::Issued, "completed but not issued");
-            device.leaves(request);
-            (request.context, request.group, request.payer)
-        });
-        self.drop_holds(context, group, payer);
-        context
-    }
-
-    /// The same where the elevator wants to know.
-    #[inline(never)]
-    fn retire_watched(&mut self, rq: RequestId, status: Status, now: u64) -> ContextId {
-        self.finish(rq, status, now);
-        let context = self.requests[rq].context;
-        self.release(rq);
-        context
-    }
-
-    /// The same where there are groups, under an elevator that does not want to know.
-    #[inline(never)] // one call for all of it
-    fn retire_counted(&mut self, rq: RequestId, now: u64) -> ContextId {
-        let ElevatorQueue { requests, device, groups, .. } = self;
-        let (context, group, payer) = requests.release_after(rq, |request| {
-            debug_assert!(request.state == RequestState::Issued, "completed but not issued");
-            device.leaves(request);
-            groups.completed(request, now);
-            (request.context, request.group, request.payer)
-        });
-        self.group_answered(payer, now);
-        self.drop_holds(context, group, payer);
-        context
     }
 
     #[inline(always)]

@@ -4,7 +4,7 @@ use super::ElevatorQueue;
 use crate::context::ContextId;
 use crate::elevator::MayQueue;
 use crate::group::GroupId;
-use crate::request::{Bio, QueueData, Request, RequestId, RequestState, Standing};
+use crate::request::{Bio, Request, RequestId, RequestState};
 
 impl ElevatorQueue {
     /// Take a slot for `request` and count it for its context and its group; `None` when all slots are taken. Who pays for it
@@ -19,28 +19,6 @@ impl ElevatorQueue {
         if closer || group != GroupId::ROOT && !self.groups.hold_if_live(group) {
             self.find_payer(rq);
         }
-        Some(rq)
-    }
-
-    /// [`ElevatorQueue::take`] and [`ElevatorQueue::insert`] at once, for a host that has nothing to do in between: a look-up of the
-    /// slot less.
-    #[inline]
-    pub fn add(&mut self, request: Request, now: u64) -> Option<RequestId> {
-        let (rq, slot) = self.requests.take_slot()?;
-        let context = self.contexts.hold(request.context);
-        let group = request.group;
-        let queue = QueueData { standing: Standing::Sortable, ..request.queue };
-        let (state, generation) = (RequestState::Sorted, self.generation);
-        *slot = Request { state, context, payer: group, generation, queue, ..request };
-        self.queued += 1;
-        if self.grouped {
-            self.add_grouped(rq, context, group, request.is_sync(), now);
-            return Some(rq);
-        }
-        if group != GroupId::ROOT || self.waits.any() {
-            self.find_payer(rq);
-        }
-        self.hand_over(rq, GroupId::ROOT, now);
         Some(rq)
     }
 

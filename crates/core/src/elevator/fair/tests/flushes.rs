@@ -56,6 +56,31 @@ impl Disk {
         self.q.release(rq);
     }
 
+    /// A read of the stream is served, and it sends the next. Answers with how long that took.
+    fn serve_read(&mut self, rq: RequestId) -> u64 {
+        let took_ns = READ_NS + if core::mem::take(&mut self.away) { RETURN_NS } else { 0 };
+        self.serve(rq, took_ns);
+        self.read();
+        took_ns
+    }
+
+    /// `context` sends a write that is to become durable.
+    fn durable_write(&mut self, context: ContextId) -> RequestId {
+        let rq = self.take(Op::Write, Flags::SYNC.or(Flags::NOIDLE), 1 << 30, 8, context);
+        self.q.insert(rq, self.now);
+        rq
+    }
+
+    /// The device flushes its cache; meanwhile nothing goes.
+    fn flush(&mut self, context: ContextId) {
+        let flush = self.take(Op::Flush, Flags::NONE, 0, 0, context);
+        self.q.insert_head(flush, self.now);
+        assert_eq!(self.q.dispatch(self.now), Dispatch::Issue(flush));
+        assert_eq!(self.q.dispatch(self.now), Dispatch::Busy, "a read would only wait behind the flush");
+        self.serve(flush, FLUSH_NS);
+        self.away = true;
+    }
+
     /// The next request that goes is served, whichever that is; `true` if it is `awaited`. The stream always has one more to send.
     fn serves(&mut self, awaited: Option<RequestId>) -> (bool, u64) {
         loop {
@@ -64,12 +89,7 @@ impl Disk {
                     self.serve(rq, MS / 5);
                     return (true, 0);
                 }
-                Dispatch::Issue(rq) => {
-                    let took_ns = READ_NS + if core::mem::take(&mut self.away) { RETURN_NS } else { 0 };
-                    self.serve(rq, took_ns);
-                    self.read();
-                    return (false, took_ns);
-                }
+                Dispatch::Issue(rq) => return (false, self.serve_read(rq)),
                 Dispatch::Idle { until } => self.now = until,
                 Dispatch::Busy | Dispatch::Empty => panic!("the stream has a read queued"),
             }
@@ -98,12 +118,7 @@ impl Disk {
                 stream_ns += took_ns;
             }
         }
-        let flush = self.take(Op::Flush, Flags::NONE, 0, 0, self.journal);
-        self.q.insert_head(flush, self.now);
-        assert_eq!(self.q.dispatch(self.now), Dispatch::Issue(flush));
-        assert_eq!(self.q.dispatch(self.now), Dispatch::Busy, "a read would only wait behind the flush");
-        self.serve(flush, FLUSH_NS);
-        self.away = true;
+        self.flush(self.journal);
         Fsync { waited_ns, stream_ns }
     }
 }
@@ -143,4 +158,31 @@ fn a_task_that_flushes_now_and_then_goes_at_once() {
         let fsync = disk.fsync(200 * MS);
         assert!(fsync.waited_ns <= MS, "{fsync:?}");
     }
+}
+
+/// Two tasks without a journal, each of which flushes for itself, beside a stream: two of three shares are theirs, and one the stream's.
+#[test]
+fn tasks_that_flush_for_themselves_get_their_shares_and_no_more() {
+    let mut disk = Disk::new();
+    let mut writes = [disk.writer, disk.journal].map(|context| disk.durable_write(context));
+    let (began_ns, flushes) = (disk.now, 200);
+    for _ in 0..flushes {
+        // Whichever write goes first is flushed, and its task sends the next.
+        let at = loop {
+            match disk.q.dispatch(disk.now) {
+                Dispatch::Issue(rq) => match writes.iter().position(|write| *write == rq) {
+                    Some(at) => break at,
+                    None => drop(disk.serve_read(rq)),
+                },
+                Dispatch::Idle { until } => disk.now = until,
+                other => panic!("the stream has a read queued: {other:?}"),
+            }
+        };
+        let context = disk.q.requests()[writes[at]].context;
+        disk.serve(writes[at], MS / 5);
+        disk.flush(context);
+        writes[at] = disk.durable_write(context);
+    }
+    let permille = flushes * FLUSH_NS * 1000 / (disk.now - began_ns);
+    assert!((600..734).contains(&permille), "{permille} per mille of the disk, of a due 667");
 }
