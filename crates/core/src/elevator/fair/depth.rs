@@ -164,6 +164,23 @@ impl Depth {
         self.ceiling.1 > 0
     }
 
+    /// Is it neither being tried nor to be tried for now whether a larger one pays?
+    pub(super) fn is_settled(&self, now: u64) -> bool {
+        let (ceiling, until_ns) = self.ceiling;
+        self.trial.is_none() && now < until_ns && self.now + self.quarter() >= ceiling
+    }
+
+    /// The size of requests changes: what did not pay with those before may pay with those that follow, and what was measured with them is
+    /// not to be compared.
+    #[cold]
+    pub(super) fn begin_anew(&mut self, now: u64) {
+        self.give_up(now);
+        self.window = Window::default();
+        self.skip = self.now;
+        self.ceiling.1 = self.ceiling.1.min(now);
+        self.retry_ns = RETRY_NS[0];
+    }
+
     /// A request was done, one of so many that were in the device; it did so much `work` and took `busy_ns` of its time.
     pub(super) fn done(&mut self, in_device: u32, work: u64, busy_ns: u64, now: u64) {
         if self

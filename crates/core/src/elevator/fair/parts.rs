@@ -6,9 +6,10 @@
 //!
 //! A part has 64 KiB at least. A device that counts operations, and large ones as one (a cloud volume: up to 256 KiB), would lose by
 //! that. So now and then parts of twice the size are tried, or of half: the larger are kept if the device does a quarter more with them,
-//! so that small ones cost a fifth at most. What they cost is what is measured anyway ([`super::costs`]); until it is, the size
-//! tried is taken to be no better.
+//! so that small ones cost a fifth at most. That is measured while the depth is settled: at one that is too small for small parts,
+//! larger ones give more because more is in the device with them.
 
+use super::costs::Costs;
 use super::device::SIZES;
 use super::{Fair, MERGED_MAX};
 use crate::SECOND;
@@ -20,10 +21,12 @@ use crate::request::{Bio, Op};
 const LEAST: u8 = MERGED_MAX.ilog2() as u8;
 /// So large are parts at most, and then nothing is split.
 const MOST: u8 = SIZES as u8 - 1;
-/// Rows of requests after which a cost that was wrong by half is right to within a tenth: each corrects a quarter.
-const ROWS: u32 = 6;
-/// The larger parts have to cost less than 8/5 of the smaller ones: twice as much is as much for each byte.
-const LESS: [u64; 2] = [8, 5];
+/// Rows of requests at a size after which it is judged, but for the first, which has requests of the size before as well.
+const ROWS: u32 = 4;
+/// The larger parts have to give more than this part of what the smaller ones give.
+const PAYS: [u64; 2] = [5, 4];
+/// Sectors per time are kept in parts of 2^-20.
+const RATE_SHIFT: u32 = 20;
 /// Another size is tried after this long, then after twice as long each time, up to the second.
 const RETRY_NS: [u64; 2] = [SECOND, 16 * SECOND];
 
@@ -32,10 +35,14 @@ const RETRY_NS: [u64; 2] = [SECOND, 16 * SECOND];
 pub(super) struct Parts {
     /// As a power of two of sectors.
     size: u8,
-    /// The size before, while another is tried.
-    before: Option<u8>,
-    /// Rows in which requests of this size counted.
+    /// The size before and what it gave, while another is tried.
+    before: Option<(u8, u64)>,
+    /// Did requests of this size ever count?
+    begun: bool,
+    /// Rows in which they did, their sectors, and how long those took.
     rows: u32,
+    sectors: u64,
+    took_ns: u64,
     retry_at_ns: u64,
     retry_ns: u64,
     /// Is a smaller size tried next? What paid is tried once more, else the other direction.
@@ -48,8 +55,17 @@ fn index(size: u8) -> usize {
 }
 
 impl Parts {
-    pub(super) const NEW: Parts =
-        Parts { size: LEAST, before: None, rows: 0, retry_at_ns: 0, retry_ns: RETRY_NS[0], shrinks: false };
+    pub(super) const NEW: Parts = Parts {
+        size: LEAST,
+        before: None,
+        begun: false,
+        rows: 0,
+        sectors: 0,
+        took_ns: 0,
+        retry_at_ns: 0,
+        retry_ns: RETRY_NS[0],
+        shrinks: false,
+    };
 
     /// Sectors of a part.
     #[inline]
@@ -57,45 +73,54 @@ impl Parts {
         if self.size == MOST { u32::MAX } else { 1 << self.size }
     }
 
-    /// The kind of requests whose rows count, as a power of two of sectors.
-    pub(super) fn size(&self) -> usize {
-        index(self.size)
+    /// A row of requests ended. Does the size of parts change now, or do they begin to count?
+    pub(super) fn row(&mut self, costs: &Costs, writes: bool, depth_is_settled: bool, now: u64) -> bool {
+        if !costs.counted(writes, index(self.size)) {
+            return false;
+        }
+        if !core::mem::replace(&mut self.begun, true) {
+            return true;
+        }
+        if !depth_is_settled {
+            return false;
+        }
+        self.rows += 1;
+        if self.rows > 1 {
+            let (sectors, took_ns) = costs.last_row();
+            (self.sectors, self.took_ns) = (self.sectors + sectors, self.took_ns.saturating_add(took_ns));
+        }
+        self.rows >= ROWS && self.measured((self.sectors << RATE_SHIFT) / self.took_ns.max(1), now)
     }
 
-    /// A row ended in which parts counted; requests cost so much, by size.
-    pub(super) fn row(&mut self, cost_ns: &mut [u64; SIZES], now: u64) {
-        self.rows += 1;
-        if self.rows < ROWS {
-            return;
-        }
+    /// Parts of this size give so many sectors per time. Does the size change?
+    fn measured(&mut self, rate: u64, now: u64) -> bool {
+        let size = self.size;
+        (self.rows, self.sectors, self.took_ns) = (0, 0, 0);
         match self.before.take() {
-            Some(before) => self.judge(before, cost_ns, now),
-            None if now >= self.retry_at_ns => self.try_another(cost_ns),
+            Some(before) => self.judge(before, rate, now),
+            None if now >= self.retry_at_ns => {
+                self.before = Some((size, rate));
+                self.shrinks = size > LEAST && (self.shrinks || size == MOST);
+                self.size = if self.shrinks { size - 1 } else { size + 1 };
+            }
             None => {}
         }
+        self.size != size
     }
 
-    fn judge(&mut self, before: u8, cost_ns: &[u64; SIZES], now: u64) {
-        let (small, large) = (before.min(self.size), before.max(self.size));
-        let [small_ns, large_ns] = [small, large].map(|size| cost_ns[index(size)]);
-        let [most, of] = LESS;
-        let best = if of * large_ns < most * small_ns { large } else { small };
-        (self.size, self.rows) = (best, 0);
-        if best == before {
-            self.shrinks = !self.shrinks;
-            self.retry_ns = (2 * self.retry_ns).min(RETRY_NS[1]);
-            self.retry_at_ns = now.saturating_add(self.retry_ns);
-        } else {
+    fn judge(&mut self, (before, before_rate): (u8, u64), rate: u64, now: u64) {
+        let (small_rate, large_rate) =
+            if before < self.size { (before_rate, rate) } else { (rate, before_rate) };
+        let [most, of] = PAYS;
+        let larger_pays = of * large_rate > most * small_rate;
+        if larger_pays == (self.size > before) {
             self.retry_ns = RETRY_NS[0];
+            return;
         }
-    }
-
-    fn try_another(&mut self, cost_ns: &mut [u64; SIZES]) {
-        self.shrinks = self.size > LEAST && (self.shrinks || self.size == MOST);
-        let (now_ns, before) = (cost_ns[self.size()], self.size);
-        self.size = if self.shrinks { before - 1 } else { before + 1 };
-        cost_ns[self.size()] = if self.shrinks { now_ns } else { 2 * now_ns };
-        (self.before, self.rows) = (Some(before), 0);
+        self.size = before;
+        self.shrinks = !self.shrinks;
+        self.retry_ns = (2 * self.retry_ns).min(RETRY_NS[1]);
+        self.retry_at_ns = now.saturating_add(self.retry_ns);
     }
 }
 

@@ -18,8 +18,8 @@ fn rows(
         let (reads, writes) = mix(row);
         let whole_ns = reads * true_ns.0 + writes * true_ns.1;
         let each_ns = whole_ns / (reads + writes);
-        (0..reads).for_each(|_| charged.0 = costs.done(false, KIB_4, each_ns, 0));
-        (0..writes).for_each(|_| charged.1 = costs.done(true, KIB_64, each_ns, 0));
+        (0..reads).for_each(|_| charged.0 = costs.done(false, KIB_4, each_ns));
+        (0..writes).for_each(|_| charged.1 = costs.done(true, KIB_64, each_ns));
     }
     charged
 }
@@ -52,10 +52,10 @@ fn who_comes_during_a_stall_did_not_cause_it() {
     let mut costs = Costs::NEW;
     let (mut read, mut write) = (0, 0);
     for _ in 0..400 {
-        (0..3).for_each(|_| read = costs.done(false, KIB_4, 100_000, 0));
-        (0..128).for_each(|_| write = costs.done(true, KIB_64, 20_000, 0));
-        write = costs.done(true, KIB_64, 5_000_000, 0);
-        (0..5).for_each(|_| read = costs.done(false, KIB_4, 100_000, 0));
+        (0..3).for_each(|_| read = costs.done(false, KIB_4, 100_000));
+        (0..128).for_each(|_| write = costs.done(true, KIB_64, 20_000));
+        write = costs.done(true, KIB_64, 5_000_000);
+        (0..5).for_each(|_| read = costs.done(false, KIB_4, 100_000));
     }
     assert!(read < 200_000, "{read}");
     assert!((50_000..=70_000).contains(&write), "{write}");
@@ -65,9 +65,9 @@ fn who_comes_during_a_stall_did_not_cause_it() {
 #[test]
 fn what_is_new_costs_like_the_nearest_that_is_known() {
     let mut costs = Costs::NEW;
-    (0..32).for_each(|_| _ = costs.done(false, KIB_64, 2_000_000, 0));
+    (0..32).for_each(|_| _ = costs.done(false, KIB_64, 2_000_000));
     // Half of a request of 64 KiB is for itself.
-    let charged = costs.done(false, KIB_4, 2_000_000, 0);
+    let charged = costs.done(false, KIB_4, 2_000_000);
     assert_eq!(charged, 2_000_000 * (128 + 8) / (128 + 128));
 }
 
@@ -76,6 +76,6 @@ fn what_is_new_costs_like_the_nearest_that_is_known() {
 fn extremes_are_cut_off() {
     let mut costs = Costs::NEW;
     for took_ns in [0, u64::MAX, 1, u64::MAX] {
-        (0..64).for_each(|_| assert!(costs.done(false, usize::MAX, took_ns, 0) > 0));
+        (0..64).for_each(|_| assert!(costs.done(false, usize::MAX, took_ns) > 0));
     }
 }

@@ -1,6 +1,7 @@
 //! How large a request may be that keeps others waiting.
 
 use super::super::costs::Costs;
+use super::super::parts::Parts;
 use std::vec::Vec;
 
 use super::machine::build;
@@ -14,18 +15,41 @@ const KIB_64: u32 = 128;
 const KIB_256: u32 = 512;
 const MIB: u32 = 2048;
 
-/// Sectors of a part after so many seconds of a device that is busy with them, when one of so many sectors costs `cost_ns`.
-fn found(seconds: u64, cost_ns: impl Fn(u32) -> u64) -> Vec<u32> {
-    let (mut costs, mut now, mut sizes) = (Costs::NEW, 0, Vec::new());
-    while now < seconds * SECOND {
-        let sectors = costs.part_sectors(false).min(MIB);
-        now += cost_ns(sectors);
-        costs.done(false, sectors.ilog2() as usize, cost_ns(sectors), now);
-        if sizes.last() != Some(&sectors) {
-            sizes.push(sectors);
-        }
+/// A device that is busy with one flow's reads in parts.
+struct Busy {
+    costs: Costs,
+    parts: [Parts; 2],
+    now: u64,
+    depth_is_settled: bool,
+}
+
+impl Busy {
+    fn new() -> Busy {
+        Busy { costs: Costs::NEW, parts: [Parts::NEW; 2], now: 0, depth_is_settled: true }
     }
-    sizes
+
+    /// Sizes of the parts, in their order, in so many seconds, when one of so many sectors costs `cost_ns`.
+    fn run(&mut self, seconds: u64, cost_ns: impl Fn(u32) -> u64) -> Vec<u32> {
+        let (end, mut sizes) = (self.now + seconds * SECOND, Vec::new());
+        while self.now < end {
+            let sectors = self.parts[0].sectors().min(MIB);
+            self.now += cost_ns(sectors);
+            self.costs.done(false, sectors.ilog2() as usize, cost_ns(sectors));
+            if self.costs.row_ended() {
+                for (parts, writes) in self.parts.iter_mut().zip([false, true]) {
+                    parts.row(&self.costs, writes, self.depth_is_settled, self.now);
+                }
+            }
+            if sizes.last() != Some(&sectors) {
+                sizes.push(sectors);
+            }
+        }
+        sizes
+    }
+}
+
+fn found(seconds: u64, cost_ns: impl Fn(u32) -> u64) -> Vec<u32> {
+    Busy::new().run(seconds, cost_ns)
 }
 
 /// Where a byte costs the same in parts of any size, or hardly more in small ones, they stay small; twice the size is tried now and then.
@@ -51,20 +75,22 @@ fn parts_are_as_large_as_what_counts_as_one_operation() {
 /// A device that changes: what was large becomes small again.
 #[test]
 fn parts_shrink_when_operations_are_not_scarce_any_more() {
-    let (mut costs, mut now) = (Costs::NEW, 0);
-    let mut run = |costs: &mut Costs, seconds: u64, cost_ns: &dyn Fn(u32) -> u64| {
-        let end = now + seconds * SECOND;
-        while now < end {
-            let sectors = costs.part_sectors(false).min(MIB);
-            now += cost_ns(sectors);
-            costs.done(false, sectors.ilog2() as usize, cost_ns(sectors), now);
-        }
-    };
-    run(&mut costs, 5, &|sectors| u64::from(sectors.div_ceil(KIB_256)) * MS / 8);
-    assert!(costs.part_sectors(false) >= KIB_256);
-    run(&mut costs, 120, &|sectors| u64::from(sectors) * 1000);
-    assert!(costs.part_sectors(false) <= 2 * KIB_64);
-    assert_eq!(costs.part_sectors(true), KIB_64, "nothing was written");
+    let mut busy = Busy::new();
+    busy.run(5, |sectors| u64::from(sectors.div_ceil(KIB_256)) * MS / 8);
+    assert!(busy.parts[0].sectors() >= KIB_256);
+    busy.run(120, |sectors| u64::from(sectors) * 1000);
+    assert!(busy.parts[0].sectors() <= 2 * KIB_64);
+    assert_eq!(busy.parts[1].sectors(), KIB_64, "nothing was written");
+}
+
+/// At a depth that is too small for the device, large parts cost less only because more of it is busy with them: no other size is tried.
+#[test]
+fn no_other_size_is_tried_before_the_depth_is_known() {
+    let mut busy = Busy { depth_is_settled: false, ..Busy::new() };
+    let sizes = busy.run(5, |sectors| 50_000 + u64::from(sectors) * 100);
+    assert_eq!(sizes, [KIB_64]);
+    busy.depth_is_settled = true;
+    assert!(busy.run(5, |sectors| 50_000 + u64::from(sectors) * 100).contains(&KIB_256));
 }
 
 struct Rig {
