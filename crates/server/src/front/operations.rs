@@ -177,3 +177,28 @@ impl<R> Operations<R> {
         done
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the parts of a request have, bytes, where the elevator wants no more than 64 KiB at a time.
+    fn parts(action: Action, fua: bool, bytes: Range<u64>) -> Vec<u32> {
+        let (mut operations, mut ios) = (Operations::new(2048, 1), Ios::new());
+        operations.begin((), action, fua, bytes, 64 << 10, &mut ios);
+        ios.iter().map(|io| io.bytes).collect()
+    }
+
+    #[test]
+    fn data_goes_in_the_parts_that_the_elevator_wants() {
+        const MIB: u64 = 1 << 20;
+        for action in [Action::Read, Action::Write] {
+            assert_eq!(parts(action, false, 0..MIB), [64 << 10; 16]);
+        }
+        // The first ends where a part of whole sectors would.
+        assert_eq!(parts(Action::Read, false, 100..(64 << 10) + 100), [(64 << 10) - 100, 100]);
+        // What has to be durable at once and what carries no data stay whole.
+        assert_eq!(parts(Action::Write, true, 0..MIB), [1 << 20]);
+        assert_eq!(parts(Action::Trim, false, 0..MIB), [1 << 20]);
+    }
+}

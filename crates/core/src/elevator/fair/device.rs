@@ -159,6 +159,11 @@ impl Model {
         self.lanes[usize::from(writes)].parts.sectors()
     }
 
+    /// The same for reports; `None`: nothing is split.
+    pub(super) fn splits_at(&self, writes: bool, device: &DeviceState) -> Option<u32> {
+        Some(self.part_sectors(writes)).filter(|sectors| self.may_be_parallel(device) && *sectors < u32::MAX)
+    }
+
     /// When it was done with something last, nanoseconds.
     pub(super) fn last_done_ns(&self) -> u64 {
         self.last_done_ns

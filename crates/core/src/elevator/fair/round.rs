@@ -282,6 +282,19 @@ impl Round {
         self.move_to(links, (flow, place), moved);
     }
 
+    /// `flow` takes so long at a time from now on.
+    pub(super) fn takes(
+        &mut self,
+        links: &mut RoundLinks,
+        (flow, place): (FlowId, &mut Place),
+        quantum_ns: u64,
+    ) {
+        place.quantum_ns = quantum_ns;
+        if place.busy {
+            self.bands[place.class as usize].refile(links, (flow, place));
+        }
+    }
+
     /// `flow` goes because those who are due cannot: it is charged for no more than to be ahead of the average by `lag_ns`.
     pub(super) fn bound_debt(
         &mut self,
