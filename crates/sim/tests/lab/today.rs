@@ -91,9 +91,9 @@ fn fair_has_large_requests_in_parts_beside_another_task() {
     let small = "[small]\nrw=randread\nbs=4k\niodepth=64\nrate_iops=500\n";
     let sizes = |text: &str, scheduler| {
         let run = today(text, scheduler).on("flash-kd").run_logged();
-        let mut kib: Vec<u64> = run.log.kib(Op::Read).into_iter().filter(|kib| *kib > 8).collect();
+        let mut kib: Vec<u32> = run.log.kib(Op::Read).into_iter().filter(|kib| *kib > 8).collect();
         kib.sort_unstable();
-        (kib[kib.len() / 2], kib.iter().sum::<u64>() / 1024)
+        (kib[kib.len() / 2], kib.iter().sum::<u32>() / 1024)
     };
     let beside = format!("{large}{small}");
     assert_eq!(sizes(&beside, "fair"), (64, 512));
