@@ -93,7 +93,7 @@ fn fair_has_large_requests_in_parts_beside_another_task() {
         let run = today(text, scheduler).on("flash-kd").run_logged();
         let mut kib: Vec<u32> = run.log.kib(Op::Read).into_iter().filter(|kib| *kib > 8).collect();
         kib.sort_unstable();
-        (kib[kib.len() / 2], kib.iter().sum::<u32>() / 1024)
+        (kib[kib.len() / 2], kib.iter().sum::<u32>().div_ceil(1024))
     };
     let beside = format!("{large}{small}");
     assert_eq!(sizes(&beside, "fair"), (64, 512));
