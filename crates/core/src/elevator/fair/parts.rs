@@ -1,6 +1,6 @@
 //! How large a request may be where others want the device as well: all of them wait while a large one crosses the link.
 //!
-//! Bios of a flow that is not behind its due go in parts, and merging makes no larger requests, on a device that serves many at a time.
+//! Bios of a flow that fills the device and is not behind its due go in parts, and merging makes no larger requests, on a device that serves many at a time.
 //! (One that serves one after the other would pay for each part what it pays for a request. A flow that is behind its due
 //! keeps its large requests: in parts it would wait for a place in the device as often as it has parts.)
 //!
@@ -132,9 +132,14 @@ impl Fair {
         }
         let flow = self.slots.find(&self.flows, bio.context, env.group_of(bio), bio.is_sync());
         let (state, place) = (&self.flows[flow.index()], &self.places[flow.index()]);
+        let writes = bio.op != Op::Read;
+        // One that does not fill the device by itself waits for each of its parts.
+        if state.in_device + (state.requests.len() as u32) < self.model.depth(writes) {
+            return u32::MAX;
+        }
         match self.groups[state.group.index()].round.is_behind(place, 0) {
             true => u32::MAX,
-            false => self.model.part_sectors(bio.op != Op::Read),
+            false => self.model.part_sectors(writes),
         }
     }
 }
