@@ -232,9 +232,20 @@ impl Host {
 
     #[inline]
     pub(crate) fn note(&mut self, call: Call, answer: Answer) {
+        self.note_with(|| (call, answer));
+    }
+
+    /// As [`Host::note`], for the calls that every request passes: what is to be noted is put together only if it is.
+    #[inline(always)]
+    fn note_with(&mut self, call: impl FnOnce() -> (Call, Answer)) {
         if self.check() && self.recorder.is_on() {
-            self.recorder.push(self.now, call, answer);
+            self.record(call());
         }
+    }
+
+    #[cold]
+    fn record(&mut self, (call, answer): (Call, Answer)) {
+        self.recorder.push(self.now, call, answer);
     }
 
     /// Did the present call keep to the tables? If not, the queue is broken, and given up.
@@ -261,7 +272,7 @@ impl Host {
         }
     }
 
-    #[inline]
+    #[inline(always)] // into the three that take a slot
     fn take(&mut self, arrival: &Arrival) -> Option<RequestId> {
         let group = self.queue.groups().known(group(arrival.group));
         let context = self.context(arrival.context, group);
@@ -285,7 +296,7 @@ impl Host {
         Some(rq)
     }
 
-    #[inline]
+    #[inline(always)] // into the one that completes
     fn release(&mut self, rq: RequestId) {
         let request = &self.queue.requests()[rq];
         let (group, writes_back) = (request.group, writes_back(request));
@@ -321,7 +332,7 @@ impl Host {
     }
 
     /// A request for the elevator; `None` when all slots are taken.
-    #[inline]
+    #[inline(always)] // into the call from C
     pub fn insert(&mut self, arrival: &Arrival, now: u64) -> Option<Slot> {
         let now = self.enter(now);
         if let Some(first_come) = &mut self.first_come {
@@ -331,7 +342,7 @@ impl Host {
         if let Some(rq) = rq {
             self.queue.insert(rq, now);
         }
-        self.note(Call::Insert(*arrival), Answer::number(rq.map(slot)));
+        self.note_with(|| (Call::Insert(*arrival), Answer::number(rq.map(slot))));
         rq.map(slot)
     }
 
@@ -366,13 +377,13 @@ impl Host {
     }
 
     /// The next request, or why there is none.
-    #[inline]
+    #[inline(always)] // as `insert`
     pub fn dispatch(&mut self, now: u64) -> Dispatch {
         let now = self.enter(now);
         let mut answer = Dispatch::Empty;
         if self.first_come.is_none() {
             answer = self.queue.dispatch(now);
-            self.note(Call::Dispatch, Answer::from(answer));
+            self.note_with(|| (Call::Dispatch, Answer::from(answer)));
         }
         match (&mut self.first_come, answer) {
             (None, _) => answer,
@@ -397,7 +408,7 @@ impl Host {
     }
 
     /// The device is done with a request; its slot is free again.
-    #[inline]
+    #[inline(always)] // as `insert`
     pub fn complete(&mut self, slot: Slot, now: u64) {
         let now = self.enter(now);
         if let Some(first_come) = &mut self.first_come {
@@ -413,7 +424,7 @@ impl Host {
             _ => return debug_assert!(false, "completed a request the device does not have"),
         }
         self.release(id(slot));
-        self.note(Call::Complete(slot), Answer::None);
+        self.note_with(|| (Call::Complete(slot), Answer::None));
     }
 
     /// The device gave a request back; the module keeps it.

@@ -54,6 +54,13 @@ impl<'a> Rounds<'a> {
         self.groups.set_busy(group, busy);
     }
 
+    /// Is nothing queued but what `group` pays for, in full, and has no group a reserve or a latency goal?
+    #[inline]
+    pub(crate) fn is_alone(&self, group: GroupId) -> bool {
+        let Groups { ledger, settings, promises, .. } = &*self.groups;
+        ledger.queued == ledger.account(group).queued && !promises && settings.charges_overrun()
+    }
+
     /// Nothing goes out before `until_ns` for the sake of `group`'s next request.
     pub(crate) fn wait_for(&mut self, group: GroupId, now: u64, until_ns: u64) {
         self.groups.wait(group, now, until_ns);

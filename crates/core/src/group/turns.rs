@@ -92,6 +92,12 @@ impl Turns {
         }
     }
 
+    /// Has the first request of `group` that waits, where the group takes part already, something to tell?
+    #[inline(always)] // where each request of a group passes
+    pub(crate) fn looks_at(&self, groups: &Groups, group: GroupId) -> bool {
+        groups.ledger().account(group).in_flight == 0 || self.reserved == Some(group)
+    }
+
     /// The first request of `group` that waits now.
     fn came_back(&mut self, groups: &Groups, group: GroupId, now: u64) {
         let account = groups.ledger().account(group);

@@ -22,6 +22,7 @@ impl ElevatorQueue {
     }
 
     /// A request of `payer` is about to be queued.
+    #[inline(always)] // where each request of a group passes
     pub(super) fn group_arrival(&mut self, payer: GroupId, sync: bool, now: u64) {
         let came = self.groups.arrived(payer, sync);
         self.group_came(payer, came, sync, now);
@@ -31,7 +32,8 @@ impl ElevatorQueue {
     #[inline(always)] // with `group_arrival`
     fn group_came(&mut self, payer: GroupId, came: Came, sync: bool, now: u64) {
         self.groups.goal_arrived(payer, sync, now);
-        if came.alone || !came.busy {
+        let in_turns = self.grouping == Grouping::Queues;
+        if came.first || in_turns && (!came.busy || came.alone && self.turns.looks_at(&self.groups, payer)) {
             self.group_awakes(payer, came, now);
         }
     }
@@ -75,6 +77,7 @@ impl ElevatorQueue {
     }
 
     /// `rq` is done.
+    #[inline(always)] // where each request of a group passes
     pub(super) fn group_completion(&mut self, rq: RequestId, now: u64) {
         self.groups.completed(&self.requests[rq], now);
         self.group_answered(self.requests[rq].payer, now);

@@ -6,6 +6,10 @@
 //! is too much of it lets hundreds of small ones pass before it is used up.) A shift ends early when a flow of a
 //! higher class becomes busy, or a sync write arrives in a group that has had less.
 //!
+//! **A group that has all that is queued** keeps its shift for [`ALONE_NS`] at a time: to charge the tree after each request, to
+//! leave it and to come back would change nothing, and costs more than all else. Once another group has a request, what was billed
+//! until then is charged before the tree is asked.
+//!
 //! **A group that runs dry** keeps its place while it is worth waiting for (`group_idle`, and its think time), on a device that
 //! serves one after the other; when it is next, nothing goes out before its request comes or the wait is over, and it pays for
 //! that. On a device that serves many at once waiting costs others more than it gives, and the group leaves; so it does where
@@ -22,6 +26,9 @@ use crate::group::GroupId;
 
 /// Groups that keep their place without requests: so many are looked at, at most, to find one that has some.
 const DRY_MAX: u32 = 8;
+/// So long a group that has all that is queued is served before the tree is charged: no longer than the shortest turn that the tree
+/// reckons with, so that its deadlines are what they would be.
+const ALONE_NS: u64 = MS;
 /// The device idles for a group whose answer is to come while the device answers any group, or this long.
 const ANSWER_NS: u64 = 100 * MS;
 
@@ -93,7 +100,7 @@ impl Fair {
             return Ok(GroupId::ROOT);
         }
         if let Some(shift) = self.shift {
-            if self.shift_lasts(env, &shift) {
+            if self.goes_on_alone(env, &shift) || self.shift_lasts(env, &shift) {
                 return Ok(shift.group);
             }
             self.end_shift(env);
@@ -113,6 +120,20 @@ impl Fair {
         }
         debug_assert!(false, "requests are queued, but no group is busy");
         Err(Decision::Rest)
+    }
+
+    /// Has its group, where no stream has a turn, all that is queued, and something of that is the elevator's?
+    #[inline]
+    fn goes_on_alone(&self, env: &Env<'_>, shift: &Shift) -> bool {
+        self.groups[shift.group.index()].queued > 0
+            && env.now.saturating_sub(shift.since_ns) < ALONE_NS
+            && self.is_alone(env, shift.group)
+    }
+
+    /// Is nothing else queued, nor waited for?
+    #[inline]
+    fn is_alone(&self, env: &Env<'_>, group: GroupId) -> bool {
+        self.dry == 0 && self.turn.is_none() && env.rounds.is_alone(group)
     }
 
     /// A shift goes on while a stream's turn does: no longer than the group's part of a round.
@@ -187,7 +208,11 @@ impl Fair {
         if let Some(shift) = &mut self.shift {
             shift.sent_ns = shift.sent_ns.saturating_add(cost_ns);
         }
-        if was_last {
+        if !was_last {
+            return;
+        }
+        // It may be back before another group comes; if not it leaves when its shift ends.
+        if self.shift.is_none_or(|shift| shift.group != group) || !self.is_alone(env, group) {
             self.ran_dry(env, group);
         }
     }

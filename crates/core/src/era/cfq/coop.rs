@@ -32,7 +32,8 @@ impl Cfq {
 
     /// The queue of `id`'s level whose next request is nearest to the head, if it is close.
     fn nearest(&self, requests: &Requests, id: QueueId) -> Option<QueueId> {
-        let tree = &self.group_of(id).positions[usize::from(self.queue(id).level & 7)];
+        let queue = self.queue(id);
+        let tree = &self.groups[queue.group.index()].positions[usize::from(queue.level & 7)];
         let ahead = tree.lower_bound(&self.places, self.head);
         let behind = match ahead {
             // Nothing can be nearer than right here.
@@ -46,8 +47,9 @@ impl Cfq {
             (a, b) => a.or(b)?,
         };
         // With `group_isolation` off queues of several groups may be in one round; a merged queue would be of one of them.
-        let may_join = nearest != id && self.queue(nearest).home == self.queue(id).home;
-        let next = self.queue(nearest).next.filter(|_| may_join)?;
+        let other = self.queue(nearest);
+        let may_join = nearest != id && other.home == queue.home;
+        let next = other.next.filter(|_| may_join)?;
         self.is_close(requests[next].sector).then_some(nearest)
     }
 
@@ -160,28 +162,28 @@ impl Cfq {
     /// (Re-)file `id` by its next request. Two queues at one sector: the second stays out.
     #[inline]
     pub(super) fn update_position(&mut self, requests: &Requests, id: QueueId) {
-        let queue = self.queue(id);
+        let queue = &mut self.queues[id.index()];
         let Some(next) = queue.next.filter(|_| queue.class != IoClass::Idle) else {
             return self.leave_position(id);
         };
         let sector = requests[next].sector;
-        if queue.position != queue.level || self.places.key(id) != sector {
-            self.move_position(id, queue.level, sector);
+        if queue.position == queue.level && self.places.key(id) == sector {
+            return;
         }
-    }
-
-    fn move_position(&mut self, id: QueueId, level: u8, sector: u64) {
-        self.leave_position(id);
-        let group = self.queue(id).group;
-        let tree = &mut self.groups[group.index()].positions[usize::from(level & 7)];
-        if tree.insert_unique(&mut self.places, id, sector).is_ok() {
-            self.queue_mut(id).position = level;
+        let positions = &mut self.groups[queue.group.index()].positions;
+        if let Some(tree) = positions.get_mut(usize::from(queue.position)) {
+            tree.remove(&mut self.places, id);
         }
+        let entered = positions[usize::from(queue.level & 7)].insert_unique(&mut self.places, id, sector);
+        queue.position = if entered.is_ok() { queue.level } else { NOWHERE };
     }
 
     #[inline]
     pub(super) fn leave_position(&mut self, id: QueueId) {
         let queue = &mut self.queues[id.index()];
+        if queue.position == NOWHERE {
+            return;
+        }
         let positions = &mut self.groups[queue.group.index()].positions;
         if let Some(tree) = positions.get_mut(usize::from(queue.position)) {
             tree.remove(&mut self.places, id);

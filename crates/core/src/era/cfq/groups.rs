@@ -99,6 +99,14 @@ impl Cfq {
         }
     }
 
+    /// The same of the group that `id` takes turns in. (A look into a table is never left out: it counts strays.)
+    #[inline]
+    pub(super) fn settle_group_of(&self, env: &mut Env<'_>, id: QueueId) {
+        if env.rounds.in_use() {
+            self.settle(env, self.queue(id).group);
+        }
+    }
+
     /// Whose round goes on.
     #[cold]
     pub(super) fn pick_group(&self, env: &mut Env<'_>) -> Option<GroupId> {
@@ -143,8 +151,11 @@ impl Cfq {
     /// Will what its group has in the device take the rest of the slice of `id`, the active queue, which has more to send?
     #[inline]
     pub(super) fn is_sold_out(&self, env: &Env<'_>, id: QueueId, now: u64) -> bool {
+        if !env.rounds.in_use() {
+            return false;
+        }
         let queue = self.queue(id);
-        if !env.rounds.in_use() || queue.dispatched == 0 || queue.is_empty() {
+        if queue.dispatched == 0 || queue.is_empty() {
             return false;
         }
         let left =
@@ -184,10 +195,12 @@ impl Cfq {
     }
 
     /// Is `id`, which has nothing queued, the last queue of its group, others wait, and it will be back soon?
+    #[inline]
     pub(super) fn group_is_worth_waiting(&self, env: &Env<'_>, id: QueueId) -> bool {
-        if !env.rounds.in_use() || !self.profile.group_idle {
-            return false;
-        }
+        env.rounds.in_use() && self.profile.group_idle && self.last_of_group_is_worth_waiting(env, id)
+    }
+
+    fn last_of_group_is_worth_waiting(&self, env: &Env<'_>, id: QueueId) -> bool {
         let queue = self.queue(id);
         let idle = self.group_idle(env);
         let others = self.busy > u32::from(queue.is_busy());

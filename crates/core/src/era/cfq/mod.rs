@@ -90,7 +90,7 @@ use crate::elevator::{
     AnyElevator, Config, Descriptor, Dispatch, Elevator, Env, Grouping, Growth, MayQueue, first_occupied,
 };
 use crate::group::GroupId;
-use crate::request::{Bio, Flags, RequestId, Status};
+use crate::request::{Bio, Flags, Request, RequestId, Status};
 use crate::tunable::Tunable;
 use choose::BackSeek;
 use groups::{GroupState, Spent};
@@ -539,7 +539,6 @@ impl Elevator for Cfq {
         let queue = self.queue_mut(id);
         queue.slice_dispatched += 1;
         queue.must_dispatch = false;
-        let queue = self.queue(id);
         let (sync, class, level, sent) = (queue.sync, queue.class, queue.level, queue.slice_dispatched);
         if self.busy > 1 && (class == IoClass::Idle || (!sync && sent >= self.async_requests_max(level))) {
             self.expire(env, now, Residual::Drop);
@@ -586,7 +585,8 @@ impl Elevator for Cfq {
 
     fn completed(&mut self, env: &mut Env<'_>, rq: RequestId) {
         let now = self.enter(env);
-        let request = &env.requests[rq];
+        let requests = env.requests;
+        let request = &requests[rq];
         let sync = request.is_sync();
         let id = self.held[rq.index()].owner;
         self.probe_depth();
@@ -606,7 +606,7 @@ impl Elevator for Cfq {
             }
         }
         if self.active == Some(id) {
-            self.completed_for_active(env, id, rq, now);
+            self.completed_for_active(env, id, request, now);
         } else if env.rounds.in_use() {
             self.completed_for_other(id, now);
         }
@@ -772,7 +772,8 @@ impl Cfq {
     }
 
     /// A request of the active queue is done: begin its slice, end it, or wait for the next request.
-    fn completed_for_active(&mut self, env: &mut Env<'_>, id: QueueId, rq: RequestId, now: u64) {
+    #[inline]
+    fn completed_for_active(&mut self, env: &mut Env<'_>, id: QueueId, request: &Request, now: u64) {
         if self.queue(id).slice_new {
             self.begin_slice(env, id, now);
         }
@@ -787,7 +788,6 @@ impl Cfq {
             self.expire(env, now, Residual::Keep);
             return;
         }
-        let request = &env.requests[rq];
         if !request.is_sync() || !queue.is_empty() {
             return;
         }

@@ -2,9 +2,10 @@
 
 use super::choose::prefer;
 use super::coop::CHAIN_MAX;
+use super::groups::GroupState;
 use super::groups::STRANGERS;
 use super::idle::SeekMean;
-use super::{Cfq, Cooperators, NEVER, Spent, Trees, Units};
+use super::{Cfq, Cooperators, Derived, NEVER, Spent, Trees, Units};
 use crate::collections::{Id, SortedFifo, Stack, Table, Tree};
 use crate::context::{ContextId, Contexts, IoClass, IoPrio};
 use crate::elevator::think::ThinkTime;
@@ -430,9 +431,13 @@ impl Cfq {
     #[inline]
     pub(super) fn reap(&mut self, env: &mut Env<'_>, id: QueueId, now: u64) {
         let queue = self.queue(id);
-        if queue.users > 0 || queue.dispatched > 0 || !queue.is_empty() {
-            return;
+        if queue.users == 0 && queue.dispatched == 0 && queue.is_empty() {
+            self.reap_unused(env, id, now);
         }
+    }
+
+    fn reap_unused(&mut self, env: &mut Env<'_>, id: QueueId, now: u64) {
+        let queue = self.queue(id);
         let shared = queue.shared != NOWHERE;
         let permanent = id == QueueId::OVERFLOW || !queue.sync && !shared;
         // A shared queue has users still to come: it may be idled on.
@@ -551,9 +556,9 @@ impl Cfq {
     // Turns.
 
     /// The service tree it belongs to now.
-    fn tree_of(&self, id: QueueId) -> usize {
-        let queue = self.queue(id);
-        match (self.profile.trees, queue.class) {
+    #[inline]
+    fn tree_of(trees: Trees, queue: &Queue) -> usize {
+        match (trees, queue.class) {
             (Trees::Single, _) => 0,
             (Trees::Workloads, IoClass::Idle) => IDLE_TREE,
             (Trees::Workloads, IoClass::BestEffort) => queue.kind() as usize,
@@ -570,14 +575,16 @@ impl Cfq {
     /// A queue got its first request.
     fn enter_round(&mut self, env: &mut Env<'_>, id: QueueId, now: u64) {
         self.choose_group(env, id);
-        let rt = self.queue(id).class == IoClass::RealTime;
-        self.queue_mut(id).counted_rt = rt;
-        self.group_of_mut(id).busy_rt += u32::from(rt);
+        let queue = &mut self.queues[id.index()];
+        let group = &mut self.groups[queue.group.index()];
+        queue.counted_rt = queue.class == IoClass::RealTime;
+        group.busy_rt += u32::from(queue.counted_rt);
+        self.busy += 1;
         match self.profile.trees {
             Trees::Single => {
-                self.count_busy(id);
+                group.busy += 1;
                 if self.active == Some(id) {
-                    self.queue_mut(id).tree = ON_TURN;
+                    queue.tree = ON_TURN;
                 } else {
                     self.place(id, now, Turn::InOrder);
                 }
@@ -585,15 +592,10 @@ impl Cfq {
             // The group counts a queue only once it is in; see `slice_offset`.
             Trees::Workloads => {
                 self.place(id, now, Turn::InOrder);
-                self.count_busy(id);
+                self.group_of_mut(id).busy += 1;
             }
         }
-        self.settle(env, self.queue(id).group);
-    }
-
-    fn count_busy(&mut self, id: QueueId) {
-        self.busy += 1;
-        self.group_of_mut(id).busy += 1;
+        self.settle_group_of(env, id);
     }
 
     pub(super) fn leave_round(&mut self, env: &mut Env<'_>, id: QueueId) {
@@ -612,42 +614,41 @@ impl Cfq {
             group.workload.forget_saved();
         }
         self.busy -= 1;
-        self.settle(env, self.queue(id).group);
+        self.settle_group_of(env, id);
     }
 
     /// Shorter slices come round sooner: the distance grows with the number of other queues.
-    fn slice_offset(&self, id: QueueId) -> i64 {
-        let queue = self.queue(id);
-        let longest = self.derived.slice[1][0] as i64;
-        let own = self.derived.slice[usize::from(queue.sync)][usize::from(queue.level & 7)] as i64;
-        (i64::from(self.group_of(id).busy) - 1).saturating_mul(longest - own)
+    #[inline]
+    fn slice_offset(derived: &Derived, queue: &Queue, group: &GroupState) -> i64 {
+        let longest = derived.slice[1][0] as i64;
+        let own = derived.slice[usize::from(queue.sync)][usize::from(queue.level & 7)] as i64;
+        (i64::from(group.busy) - 1).saturating_mul(longest - own)
     }
 
     /// (Re-)file `id` in its service tree.
     pub(super) fn place(&mut self, id: QueueId, now: u64, turn: Turn) {
-        let tree = self.tree_of(id);
-        let class = self.queue(id).class;
-        let time = now as i64;
-        let key = if class == IoClass::Idle {
-            let last = self.group_of(id).trees[tree].last().filter(|last| *last != id);
-            last.map_or(time, |last| self.queue(last).key).saturating_add(self.derived.idle_class_delay)
-        } else if turn == Turn::InOrder {
-            let residual = core::mem::take(&mut self.queue_mut(id).residual);
-            time.saturating_add(self.slice_offset(id)).saturating_sub(residual)
-        } else if self.profile.trees == Trees::Single {
-            -TIME_MAX
+        let queue = &mut self.queues[id.index()];
+        let group = &mut self.groups[queue.group.index()];
+        let tree = Cfq::tree_of(self.profile.trees, queue);
+        let key = if turn == Turn::InOrder && queue.class != IoClass::Idle {
+            let residual = core::mem::take(&mut queue.residual);
+            let offset = Cfq::slice_offset(&self.derived, queue, group);
+            (now as i64).saturating_add(offset).saturating_sub(residual)
         } else {
-            let first = self.group_of(id).trees[tree].first();
-            first.map_or(time, |first| self.queue(first).key).saturating_sub(self.derived.second)
+            self.key_out_of_order(id, tree, now)
         };
         let key = key.clamp(-TIME_MAX, TIME_MAX);
-        let rank = if self.profile.trees == Trees::Single { class as i64 } else { 0 };
-        let ranked = rank * CLASS_SPAN + key;
         let queue = &mut self.queues[id.index()];
         let trees = &mut self.groups[queue.group.index()].trees;
+        let rank = if self.profile.trees == Trees::Single { queue.class as i64 } else { 0 };
+        let ranked = rank * CLASS_SPAN + key;
         let old = usize::from(queue.tree);
         if let Some(old_tree) = trees.get_mut(old) {
             if old == tree && self.turns.key(id) == ranked {
+                return;
+            }
+            queue.key = key;
+            if old == tree && old_tree.rekey(&mut self.turns, id, ranked) {
                 return;
             }
             old_tree.remove(&mut self.turns, id);
@@ -655,6 +656,22 @@ impl Cfq {
         trees[tree].insert(&mut self.turns, id, ranked);
         queue.key = key;
         queue.tree = tree as u8;
+    }
+
+    /// The time part of the key of `id`, of the idle class or next, in this tree.
+    #[cold]
+    fn key_out_of_order(&self, id: QueueId, tree: usize, now: u64) -> i64 {
+        let tree = &self.group_of(id).trees[tree];
+        let time = now as i64;
+        if self.queue(id).class == IoClass::Idle {
+            let last = tree.last().filter(|last| *last != id);
+            last.map_or(time, |last| self.queue(last).key).saturating_add(self.derived.idle_class_delay)
+        } else if self.profile.trees == Trees::Single {
+            -TIME_MAX
+        } else {
+            let first = tree.first();
+            first.map_or(time, |first| self.queue(first).key).saturating_sub(self.derived.second)
+        }
     }
 
     /// `id` gets the device.
@@ -700,7 +717,7 @@ impl Cfq {
             self.charge_group(env, id, now);
         }
         if !self.queue(id).is_busy() {
-            self.settle(env, self.queue(id).group);
+            self.settle_group_of(env, id);
         } else if self.queue(id).is_empty() {
             self.leave_round(env, id);
         } else if self.is_misplaced(env, id) {
@@ -709,7 +726,7 @@ impl Cfq {
             self.update_position(env.requests, id);
         } else {
             self.place(id, now, Turn::InOrder);
-            self.settle(env, self.queue(id).group);
+            self.settle_group_of(env, id);
             self.update_position(env.requests, id);
         }
         if self.queue(id).shared != NOWHERE {

@@ -1,7 +1,7 @@
 //! The next request for the device.
 
 use super::ElevatorQueue;
-use crate::elevator::Dispatch;
+use crate::elevator::{Dispatch, Grouping};
 use crate::group::GroupId;
 use crate::request::{RequestId, RequestState, Standing};
 
@@ -149,7 +149,11 @@ impl ElevatorQueue {
             return self.dispatch_listed(now);
         }
         if self.grouped {
-            return self.dispatch_grouped(now);
+            return match self.grouping {
+                Grouping::Queues if self.queued == 0 => Dispatch::Empty,
+                Grouping::Queues => self.dispatch_grouped(now),
+                Grouping::Own | Grouping::Blind => self.dispatch_by_itself(now),
+            };
         }
         if let Some(next) = self.elevator.next(GroupId::ROOT, now, self.device.rotational) {
             let Some(rq) = next else { return self.waiting(Dispatch::Empty) };
@@ -186,16 +190,26 @@ impl ElevatorQueue {
             self.start_counted(rq, now);
             return Dispatch::Issue(rq);
         }
-        if self.in_turns() && self.groups.ledger().queued() == 0 {
-            return self.waiting(Dispatch::Empty);
-        }
         self.dispatch_decided(now)
     }
 
     /// The same where it is not that plain.
     #[inline(never)]
     fn dispatch_decided(&mut self, now: u64) -> Dispatch {
-        let answer = self.ask(now);
+        let answer = self.ask_in_turn(now);
+        self.dispatch_answer(answer, now)
+    }
+
+    /// As above, of an elevator that itself knows which group is next, or knows of none.
+    #[inline(never)]
+    fn dispatch_by_itself(&mut self, now: u64) -> Dispatch {
+        let (elevator, mut env) = self.split(now);
+        let answer = elevator.dispatch(&mut env, GroupId::ROOT);
+        self.dispatch_answer(answer, now)
+    }
+
+    #[inline(always)] // for the two above
+    fn dispatch_answer(&mut self, answer: Dispatch, now: u64) -> Dispatch {
         if !self.list.is_empty() {
             return self.dispatch_around(answer, now);
         }

@@ -6,6 +6,7 @@ use super::super::DESCRIPTOR;
 use super::super::report::Found;
 use crate::context::{ContextId, IoPrio};
 use crate::elevator::{AnyElevator, Config, DeviceState, Dispatch};
+use crate::group::{GroupId, GroupParams};
 use crate::queue::ElevatorQueue;
 use crate::request::{self, Flags, Op, RequestId};
 
@@ -69,12 +70,33 @@ pub(super) struct Machine {
 
 impl Machine {
     pub(super) fn new(device: Device) -> Machine {
-        let q = ElevatorQueue::new(REQUESTS, 64, device.rotational, build()).with_depth(device.slots as u32);
+        Machine::of(
+            ElevatorQueue::new(REQUESTS, 64, device.rotational, build()).with_depth(device.slots as u32),
+            device,
+        )
+    }
+
+    /// With groups of these weights below the root.
+    pub(super) fn with_groups<const N: usize>(device: Device, weights: [u32; N]) -> (Machine, [GroupId; N]) {
+        let q = ElevatorQueue::new(REQUESTS, 64, device.rotational, build()).with_groups(N);
+        let mut q = q.with_depth(device.slots as u32);
+        let create =
+            |weight| q.groups_mut().create(GroupId::ROOT, GroupParams::weight(weight)).expect("room");
+        let groups = weights.map(create);
+        (Machine::of(q, device), groups)
+    }
+
+    fn of(q: ElevatorQueue, device: Device) -> Machine {
         Machine { q, now: 1, device, tasks: Vec::new(), in_device: Vec::new(), head: 0, random: 1 }
     }
 
     pub(super) fn task(&mut self, load: Load) -> usize {
-        let context = self.q.contexts_mut().create(load.ioprio);
+        self.task_in(GroupId::ROOT, load)
+    }
+
+    /// A task of `group`.
+    pub(super) fn task_in(&mut self, group: GroupId, load: Load) -> usize {
+        let context = self.q.contexts_mut().create_in(group, load.ioprio);
         let sector = self.tasks.len() as u64 * (1 << 24);
         let due_ns = std::vec![self.now; load.depth];
         self.tasks.push(Task { context, load, sector, due_ns, done: 0, busy_ns: 0, waited_ns: Vec::new() });
@@ -146,7 +168,8 @@ impl Machine {
                     task.sector += 8;
                 }
                 let Load { op, flags, .. } = task.load;
-                let request = request::request(op, flags, sector, 8, task.context, self.now);
+                let mut request = request::request(op, flags, sector, 8, task.context, self.now);
+                request.group = self.q.contexts()[task.context].group;
                 let rq = self.q.take(request).expect("a slot for each request");
                 self.q.insert(rq, self.now);
             }
