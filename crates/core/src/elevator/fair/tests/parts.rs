@@ -158,6 +158,10 @@ fn what_is_behind_its_due_or_ordered_is_not_split() {
         let bio = Bio { flags: bio.flags | flags, ..bio };
         rig.q.bio_sectors_max(&bio, rig.now)
     };
+    assert_eq!(wants(&mut rig, Op::Read, deep, Flags::NONE), MIB, "it does not fill the device");
+    for _ in rig.q.pending()..100 {
+        rig.send(deep, KIB_64);
+    }
     let part = wants(&mut rig, Op::Read, deep, Flags::NONE);
     assert!(part == KIB_64 || part == 2 * KIB_64, "{part}");
     assert_eq!(wants(&mut rig, Op::Write, deep, Flags::NONE), KIB_64);
