@@ -247,6 +247,17 @@ impl BlockLayer {
         u64::from(limits.max_sectors).min(u64::from(limits.max_segments) * PAGE_SECTORS)
     }
 
+    /// How much of `bio` the scheduler wants as one bio at `now`, sectors: whole pages that fit into a request.
+    pub(crate) fn part_sectors_max(&mut self, bio: &Bio, now: u64) -> u64 {
+        let most = self.bio_sectors_max();
+        let queue = match &mut self.disks {
+            Some(disks) => disks.queue_at(bio.sector),
+            None => &mut self.queue,
+        };
+        let wanted = u64::from(queue.bio_sectors_max(bio, now)) / PAGE_SECTORS * PAGE_SECTORS;
+        wanted.clamp(PAGE_SECTORS.min(most), most)
+    }
+
     /// The request queue.
     pub fn queue(&mut self) -> &mut RequestQueue {
         &mut self.queue

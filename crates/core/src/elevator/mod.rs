@@ -281,6 +281,12 @@ pub trait Elevator: Send {
         tags
     }
 
+    /// How much of `bio` it wants in one request for now, sectors: a host submits what is larger in parts
+    /// ([`crate::queue::RequestQueue::bio_sectors_max`]).
+    fn bio_sectors_max(&self, _env: &Env<'_>, _bio: &Bio) -> u32 {
+        u32::MAX
+    }
+
     /// Does [`tags_for`](Elevator::tags_for) alone decide how many tags each gets? Otherwise groups have parts of them.
     fn shares_tags(&self) -> bool {
         false

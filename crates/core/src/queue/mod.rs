@@ -335,6 +335,20 @@ impl RequestQueue {
         self.lower.is_empty()
     }
 
+    /// How much of `bio` to submit as one bio at `now`, sectors: what a request may have, or less where that would keep others waiting
+    /// ([`Elevator::bio_sectors_max`]). A host submits more in parts of this size, each a bio of its own, which it marks with
+    /// [`Flags::NOMERGE`] if its plugs would join them again, and is done when the last one is. What carries no data, and what is ordered by
+    /// flushes or barriers, stays in one piece. This is a wish: a larger bio is accepted all the same.
+    pub fn bio_sectors_max(&mut self, bio: &Bio, now: u64) -> u32 {
+        let ordered = Flags::BARRIER.or(Flags::PREFLUSH).or(Flags::FUA);
+        let whole = self.config.limits.max_sectors;
+        if !matches!(bio.op, Op::Read | Op::Write) || bio.flags.intersects(ordered) {
+            return whole;
+        }
+        let context = self.contexts().known(bio.context);
+        whole.min(self.lower.bio_sectors_max(&Bio { context, ..*bio }, now)).max(1)
+    }
+
     /// Is there a free tag?
     pub fn has_free_tag(&self) -> bool {
         matches!(self.config.admission, Admission::Tags { .. })

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use fairlift_core::group::GroupError;
 use fairlift_core::queue::{RequestQueue, Submitted};
@@ -62,6 +63,8 @@ struct PortEntry {
     flying: usize,
     closed: bool,
     answers: Ios,
+    /// How much of its last bio the elevator would have wanted as one.
+    part_sectors_max: Arc<AtomicU32>,
 }
 
 /// The queue and all that is in it.
@@ -119,7 +122,12 @@ impl Machine {
     // ---- ports --------------------------------------------------------------------------------------------------------------
 
     /// A way in.
-    pub(super) fn open_port(&mut self, options: PortOptions<'_>, mailbox: Arc<dyn Mailbox>) -> u32 {
+    pub(super) fn open_port(
+        &mut self,
+        options: PortOptions<'_>,
+        mailbox: Arc<dyn Mailbox>,
+        part_sectors_max: Arc<AtomicU32>,
+    ) -> u32 {
         let PortOptions { export: name, group, own, ioprio, latency } = options;
         // With no group left it shares its export's, as the core has it.
         let groups = self.queue.groups_mut();
@@ -131,8 +139,17 @@ impl Machine {
         if let Some(trace) = &self.trace {
             trace.name_port(self.next_port, &name);
         }
-        let entry =
-            PortEntry { name, mailbox, context, group: own, latency, flying: 0, closed: false, answers };
+        let entry = PortEntry {
+            name,
+            mailbox,
+            context,
+            group: own,
+            latency,
+            flying: 0,
+            closed: false,
+            answers,
+            part_sectors_max,
+        };
         self.ports.insert(self.next_port, entry);
         self.next_port
     }
@@ -249,7 +266,15 @@ impl Machine {
             trace.bio(Action::Queue, &bio, port, now);
         }
         let answer = self.queue.submit(bio, now);
+        self.tell_part_size(port, &bio, now);
         self.submitted(bio, answer, now);
+    }
+
+    /// What `port` sends next is split before it comes in: by what holds now.
+    fn tell_part_size(&mut self, port: u32, bio: &Bio, now: u64) {
+        if let Some(entry) = self.ports.get(&port) {
+            entry.part_sectors_max.store(self.queue.bio_sectors_max(bio, now), Ordering::Relaxed);
+        }
     }
 
     fn submitted(&mut self, bio: Bio, answer: Submitted, now: u64) {

@@ -1,6 +1,7 @@
 //! A port: one connection's way into a device.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use fairlift_core::{GroupId, IoPrio};
 
@@ -21,6 +22,8 @@ pub struct Port {
     id: u32,
     /// Is its thread the device's watcher?
     pub(super) watches: bool,
+    /// Kept by the machine.
+    part_sectors_max: Arc<AtomicU32>,
 }
 
 /// Who comes in.
@@ -41,12 +44,19 @@ pub struct PortOptions<'a> {
 impl Device {
     /// A way in. Answers go to `mailbox`.
     pub fn open(self: &Arc<Device>, options: PortOptions<'_>, mailbox: Arc<dyn Mailbox>) -> Port {
-        let id = self.change(|machine, _| machine.open_port(options, mailbox));
-        Port { device: self.clone(), id, watches: false }
+        let part_sectors_max = Arc::new(AtomicU32::new(u32::MAX));
+        let id = self.change(|machine, _| machine.open_port(options, mailbox, part_sectors_max.clone()));
+        Port { device: self.clone(), id, watches: false, part_sectors_max }
     }
 }
 
 impl Port {
+    /// The largest bio that the elevator wanted of this port when it sent one last, bytes
+    /// ([`fairlift_core::queue::RequestQueue::bio_sectors_max`]).
+    pub fn part_bytes_max(&self) -> u32 {
+        self.part_sectors_max.load(Ordering::Relaxed).saturating_mul(512)
+    }
+
     /// Submit `ios` in their order. Each comes back to the mailbox once, maybe before this returns.
     pub fn submit(&self, ios: &mut Ios) {
         self.device.submit(self.id, ios);

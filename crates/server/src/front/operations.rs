@@ -22,6 +22,8 @@ pub(super) struct Operation<R> {
     left: u32,
     /// Where the next part begins, and the end, on the device.
     rest: (u64, u64),
+    /// Largest part, bytes.
+    part_max: u32,
     pub(super) error: Option<Fault>,
 }
 
@@ -75,15 +77,19 @@ impl<R> Operations<R> {
         }
     }
 
-    /// Begin `request`, which is about these bytes of the device; its first parts go to `ios`.
+    /// Begin `request`, which is about these bytes of the device; its first parts go to `ios`. The elevator wants no part with more than
+    /// `wanted_max` bytes: that counts for data which need not be durable at once.
     pub(super) fn begin(
         &mut self,
         request: R,
         action: Action,
         fua: bool,
         bytes: Range<u64>,
+        wanted_max: u32,
         ios: &mut Ios,
     ) -> u32 {
+        let is_data = action == Action::Read || action == Action::Write && !fua;
+        let part_max = if is_data { self.part_max.min(wanted_max) } else { self.part_max };
         let operation = Operation {
             request,
             action,
@@ -91,6 +97,7 @@ impl<R> Operations<R> {
             parts: self.spare_parts.pop().unwrap_or_default(),
             left: 0,
             rest: (bytes.start, bytes.end),
+            part_max,
             error: None,
         };
         let at = self.free.pop().unwrap_or_else(|| {
@@ -126,7 +133,7 @@ impl<R> Operations<R> {
                 return;
             }
             // A part that does not begin with a sector must not touch more of them than a request may have.
-            let most = u64::from(self.part_max) - start % 512;
+            let most = u64::from(operation.part_max) - start % 512;
             let bytes = (end - start).min(most) as u32;
             operation.rest.0 += u64::from(bytes);
             let number = if operation.action == Action::Read { operation.parts.len() as u64 } else { 0 };
@@ -168,5 +175,30 @@ impl<R> Operations<R> {
             self.free.push(at);
         }
         done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the parts of a request have, bytes, where the elevator wants no more than 64 KiB at a time.
+    fn parts(action: Action, fua: bool, bytes: Range<u64>) -> Vec<u32> {
+        let (mut operations, mut ios) = (Operations::new(2048, 1), Ios::new());
+        operations.begin((), action, fua, bytes, 64 << 10, &mut ios);
+        ios.iter().map(|io| io.bytes).collect()
+    }
+
+    #[test]
+    fn data_goes_in_the_parts_that_the_elevator_wants() {
+        const MIB: u64 = 1 << 20;
+        for action in [Action::Read, Action::Write] {
+            assert_eq!(parts(action, false, 0..MIB), [64 << 10; 16]);
+        }
+        // The first ends where a part of whole sectors would.
+        assert_eq!(parts(Action::Read, false, 100..(64 << 10) + 100), [(64 << 10) - 100, 100]);
+        // What has to be durable at once and what carries no data stay whole.
+        assert_eq!(parts(Action::Write, true, 0..MIB), [1 << 20]);
+        assert_eq!(parts(Action::Trim, false, 0..MIB), [1 << 20]);
     }
 }

@@ -6,7 +6,7 @@
 //! Not modelled: the order of a barrier on one disk after what the others hold. A write with a barrier or a flush before it
 //! sends a flush to each of the others at the same time.
 
-use fairlift_core::queue::Admission;
+use fairlift_core::queue::{Admission, RequestQueue};
 use fairlift_core::{Bio, ContextId, Flags, IoPrio, Op};
 
 use super::operations::Done;
@@ -62,6 +62,11 @@ pub(crate) struct OnDisk {
 }
 
 impl Disks {
+    /// The queue of the disk that `sector` lies on.
+    pub(super) fn queue_at(&mut self, sector: u64) -> &mut RequestQueue {
+        &mut self.layers[self.volume.place(sector).0].queue
+    }
+
     /// The part of a bio for a disk, if it has one.
     fn part(&self, disk: usize, bio: &Bio) -> Option<Bio> {
         if bio.op == Op::Flush {

@@ -2,7 +2,7 @@
 
 use std::task::Poll;
 
-use fairlift_core::{Bio, Flags, IoPrio, Op};
+use fairlift_core::{Bio, ContextId, Flags, IoPrio, Op};
 
 use super::controller::Ticket;
 use super::files::{PAGE_SECTORS, Run};
@@ -85,32 +85,42 @@ impl Sys {
         run: Run,
         whose: &dyn Fn(u64) -> Option<Cgroup>,
     ) {
-        let (context, max) = {
-            let machine = self.machine.borrow();
-            let max = machine.block.bio_sectors_max();
-            (machine.context_of(self.task), if kind.page_by_page { PAGE_SECTORS } else { max })
-        };
+        let context = self.context();
         let mut at = run.sector;
         let end = run.sector + run.sectors;
         while at < end {
-            let room = self.machine.borrow().block.room_at(at);
-            let sectors = max.min(end - at).min(room) as u32;
-            let segments = u64::from(sectors).div_ceil(PAGE_SECTORS) as u16;
-            let Kind { op: what, flags, ioprio, .. } = kind;
-            let bio = Bio {
-                cookie: 0,
-                op: what,
-                flags,
-                sector: at,
-                sectors,
-                segments,
-                context,
-                ioprio,
-                group: None,
-            };
+            let bio = self.next_bio(&kind, context, (at, end));
             self.submit_bio_for(op, bio, whose(at - run.sector)).await;
-            at += u64::from(sectors);
+            at = bio.end();
         }
+    }
+
+    /// The next bio of what is left `from` a sector `to` another. A part that the scheduler wanted is not merged with the next one again, as
+    /// no part of a bio is that Linux splits (6.12 `block/blk-merge.c`, `bio_submit_split`).
+    fn next_bio(&self, kind: &Kind, context: ContextId, (from, to): (u64, u64)) -> Bio {
+        let mut machine = self.machine.borrow_mut();
+        let now = machine.now();
+        let block = &mut machine.block;
+        let most = if kind.page_by_page { PAGE_SECTORS } else { block.bio_sectors_max() };
+        let whole = most.min(to - from).min(block.room_at(from));
+        let mut bio = Bio {
+            cookie: 0,
+            op: kind.op,
+            flags: kind.flags,
+            sector: from,
+            sectors: whole as u32,
+            segments: 0,
+            context,
+            ioprio: kind.ioprio,
+            group: None,
+        };
+        let part = whole.min(block.part_sectors_max(&bio, now));
+        if part < whole {
+            bio.flags.insert(Flags::NOMERGE);
+        }
+        bio.sectors = part as u32;
+        bio.segments = part.div_ceil(PAGE_SECTORS) as u16;
+        bio
     }
 
     /// Submit one bio, waiting for a request slot if need be.

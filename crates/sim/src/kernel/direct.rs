@@ -68,7 +68,6 @@ impl Sys {
         if sectors > machine.block.bio_sectors_max() || sectors > machine.block.room_at(sector) {
             return None;
         }
-        let op = machine.block.open_op(Owner::Task(self.task));
         let bio = Bio {
             cookie: 0,
             op: io.op,
@@ -80,6 +79,10 @@ impl Sys {
             ioprio: io.ioprio,
             group: None,
         };
+        if sectors > machine.block.part_sectors_max(&bio, machine.now()) {
+            return None;
+        }
+        let op = machine.block.open_op(Owner::Task(self.task));
         Some((op, bio))
     }
 

@@ -83,6 +83,24 @@ fn max_sectors_kb_cuts_requests() {
     assert!(kib("none:max_sectors_kb=64").iter().all(|kib| *kib == 64));
 }
 
+/// `fair` asks for parts where large requests would block another task's; alone, and under the kernel's schedulers, they stay whole, and
+/// each byte is read once either way.
+#[test]
+fn fair_has_large_requests_in_parts_beside_another_task() {
+    let large = "[global]\ndirect=1\nioengine=libaio\nsize=512m\n[large]\nrw=randread\nbs=1m\niodepth=16\n";
+    let small = "[small]\nrw=randread\nbs=4k\niodepth=64\nrate_iops=500\n";
+    let sizes = |text: &str, scheduler| {
+        let run = today(text, scheduler).on("flash-kd").run_logged();
+        let mut kib: Vec<u32> = run.log.kib(Op::Read).into_iter().filter(|kib| *kib > 8).collect();
+        kib.sort_unstable();
+        (kib[kib.len() / 2], kib.iter().sum::<u32>().div_ceil(1024))
+    };
+    let beside = format!("{large}{small}");
+    assert_eq!(sizes(&beside, "fair"), (64, 512));
+    assert_eq!(sizes(&beside, "mq-deadline").0, 508);
+    assert_eq!(sizes(large, "fair").0, 508);
+}
+
 /// A buffered sequential reader: one 128 KiB window after the other, or what is set; without readahead what it asks for.
 #[test]
 fn read_ahead_kb_sets_the_window() {

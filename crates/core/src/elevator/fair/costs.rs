@@ -19,6 +19,8 @@ const ROW_NS: u64 = 20 * MS;
 const STEP: i64 = 4;
 /// The longest time that counts, nanoseconds (17 s; a row of them, and what it was thought to take in parts of 2^-10, fit into 2^59).
 pub(super) const COST_MAX_NS: u64 = 1 << 34;
+/// A kind counts in a row if it is more than one part in so many of it.
+const COUNTS: u64 = 4;
 /// Squares are of parts in 2^-10 of a row.
 const PART_SHIFT: u32 = 10;
 
@@ -35,11 +37,20 @@ pub(super) struct Costs {
     row: [[u32; SIZES]; 2],
     requests: u32,
     took_ns: u64,
+    /// Which kinds counted in the row before, a bit for each.
+    counted: u32,
+    last_row: (u64, u64),
 }
 
 impl Costs {
-    pub(super) const NEW: Costs =
-        Costs { cost_ns: [[0; SIZES]; 2], row: [[0; SIZES]; 2], requests: 0, took_ns: 0 };
+    pub(super) const NEW: Costs = Costs {
+        cost_ns: [[0; SIZES]; 2],
+        row: [[0; SIZES]; 2],
+        requests: 0,
+        took_ns: 0,
+        counted: 0,
+        last_row: (0, 0),
+    };
 
     /// A request is done, `took_ns` after the one before. Answers with what it costs.
     #[inline]
@@ -60,6 +71,22 @@ impl Costs {
         cost_ns
     }
 
+    /// Did a row end with the request that was done last?
+    #[inline]
+    pub(super) fn row_ended(&self) -> bool {
+        self.requests == 0
+    }
+
+    /// Were reads, or writes, of this size more than a quarter of the row before?
+    pub(super) fn counted(&self, writes: bool, size: usize) -> bool {
+        self.counted & 1 << (usize::from(writes) * SIZES + size) != 0
+    }
+
+    /// Sectors of the row before, as far as sizes tell, and how long it took, nanoseconds.
+    pub(super) fn last_row(&self) -> (u64, u64) {
+        self.last_row
+    }
+
     /// What is known: what the requests are, their sectors, nanoseconds.
     pub(super) fn known(&self) -> impl Iterator<Item = (&'static str, u32, u64)> {
         known_costs(self.cost_ns)
@@ -68,7 +95,9 @@ impl Costs {
     fn correct(&mut self) {
         let row = core::mem::take(&mut self.row);
         let took_ns = core::mem::take(&mut self.took_ns);
-        self.requests = 0;
+        (self.requests, self.counted) = (0, 0);
+        let sizes = row.iter().flat_map(|counts| counts.iter().enumerate());
+        self.last_row = (sizes.map(|(size, count)| u64::from(*count) << size).sum(), took_ns);
         let kinds = || self.cost_ns.as_flattened().iter().zip(row.as_flattened());
         let thought_ns = kinds().map(|(cost_ns, count)| cost_ns * u64::from(*count)).sum::<u64>().max(1);
         let part = |cost_ns: u64, count: u32| ((cost_ns * u64::from(count)) << PART_SHIFT) / thought_ns;
@@ -76,11 +105,13 @@ impl Costs {
         // By how much of itself a kind that was the whole row would change, in 2^-10.
         let wrong = ((took_ns as i64 - thought_ns as i64) << PART_SHIFT) / divisor(thought_ns) / STEP;
         let wrong = wrong.clamp(-1 << 12, 1 << 12);
-        for (cost_ns, count) in self.cost_ns.as_flattened_mut().iter_mut().zip(row.as_flattened()) {
+        let counts = row.as_flattened().iter();
+        for (kind, (cost_ns, count)) in self.cost_ns.as_flattened_mut().iter_mut().zip(counts).enumerate() {
             if *count == 0 {
                 continue;
             }
             let part = ((*cost_ns * u64::from(*count)) << PART_SHIFT) / thought_ns;
+            self.counted |= u32::from(COUNTS * part > 1 << PART_SHIFT) << kind;
             let change = (wrong * part as i64 * (1 << PART_SHIFT) / divisor(squares)).clamp(-512, 1024);
             let moved = *cost_ns as i64 + ((*cost_ns as i64 * change) >> PART_SHIFT);
             *cost_ns = (moved.max(1) as u64).min(COST_MAX_NS);

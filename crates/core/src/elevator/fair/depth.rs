@@ -158,6 +158,29 @@ impl Depth {
         self.trial.filter(|trial| !trial.again).map_or(self.now, |trial| trial.before)
     }
 
+    /// Was a larger depth tried in vain?
+    #[inline]
+    pub(super) fn was_in_vain(&self) -> bool {
+        self.ceiling.1 > 0
+    }
+
+    /// Is it neither being tried nor to be tried for now whether a larger one pays?
+    pub(super) fn is_settled(&self, now: u64) -> bool {
+        let (ceiling, until_ns) = self.ceiling;
+        self.trial.is_none() && now < until_ns && self.now + self.quarter() >= ceiling
+    }
+
+    /// The size of requests changes: what did not pay with those before may pay with those that follow, and what was measured with them is
+    /// not to be compared.
+    #[cold]
+    pub(super) fn begin_anew(&mut self, now: u64) {
+        self.give_up(now);
+        self.window = Window::default();
+        self.skip = self.now;
+        self.ceiling.1 = self.ceiling.1.min(now);
+        self.retry_ns = RETRY_NS[0];
+    }
+
     /// A request was done, one of so many that were in the device; it did so much `work` and took `busy_ns` of its time.
     pub(super) fn done(&mut self, in_device: u32, work: u64, busy_ns: u64, now: u64) {
         if self
@@ -176,6 +199,7 @@ impl Depth {
             self.skip -= 1;
             return;
         }
+        let was_in_vain = self.was_in_vain();
         let window = &mut self.window;
         window.work = (window.work + work).min(SUM_MAX);
         window.busy_ns = (window.busy_ns + busy_ns).min(SUM_MAX);
@@ -185,7 +209,6 @@ impl Depth {
         window.held += u64::from(in_device);
         let is_low = self.now <= SERIAL + 1;
         let is_again = self.trial.is_some_and(|trial| trial.again);
-        let was_in_vain = self.ceiling.1 > 0;
         let judged = match is_low {
             true if !was_in_vain && !is_again => FIRST_LOW,
             true => LOW,

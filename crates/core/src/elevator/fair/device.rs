@@ -15,6 +15,7 @@ use super::depth::{Depth, SERIAL};
 use super::flow::FlowId;
 use super::gaps::Gaps;
 use super::pace::Pace;
+use super::parts::Parts;
 use super::returns::{Returns, Step, TURN_SAVINGS};
 use crate::SECOND;
 use crate::elevator::DeviceState;
@@ -38,12 +39,14 @@ struct Lane {
     held: u32,
     last_done_ns: u64,
     depth: Depth,
+    parts: Parts,
     /// Of 1024 of late those that one overtook that went later.
     overtaken: u32,
 }
 
 impl Lane {
-    const NEW: Lane = Lane { count: 0, held: 0, last_done_ns: 0, depth: Depth::NEW, overtaken: 0 };
+    const NEW: Lane =
+        Lane { count: 0, held: 0, last_done_ns: 0, depth: Depth::NEW, parts: Parts::NEW, overtaken: 0 };
 }
 
 /// What is known of the device.
@@ -116,6 +119,12 @@ impl Model {
         !self.is_parallel
     }
 
+    /// Does it serve many at a time, or is that not known yet of a device without seeks?
+    #[inline]
+    pub(super) fn may_be_parallel(&self, device: &DeviceState) -> bool {
+        self.is_parallel || !device.rotational && !self.lanes.iter().any(|lane| lane.depth.was_in_vain())
+    }
+
     /// Reads, or writes, that it may hold while two flows want it.
     #[inline]
     pub(super) fn depth(&self, writes: bool) -> u32 {
@@ -142,6 +151,17 @@ impl Model {
     /// What a write of 32 KiB takes of a drive whose buffer is full, nanoseconds; 0: not known.
     pub(super) fn write_ns(&self) -> u64 {
         self.pace.of_32_kib_ns()
+    }
+
+    /// Sectors that a read or write may have that is not to keep others waiting, on a device that serves many at a time.
+    #[inline]
+    pub(super) fn part_sectors(&self, writes: bool) -> u32 {
+        self.lanes[usize::from(writes)].parts.sectors()
+    }
+
+    /// The same for reports; `None`: nothing is split.
+    pub(super) fn splits_at(&self, writes: bool, device: &DeviceState) -> Option<u32> {
+        Some(self.part_sectors(writes)).filter(|sectors| self.may_be_parallel(device) && *sectors < u32::MAX)
     }
 
     /// When it was done with something last, nanoseconds.
@@ -255,12 +275,25 @@ impl Model {
             self.judge(device.rotational);
         }
         let known_ns = self.costs.done(writes, size, cost_ns);
+        if !is_serial && self.costs.row_ended() {
+            self.try_parts(now);
+        }
         match () {
             () if has_turns => cost_ns,
             () if is_serial => {
                 self.gaps.done(writes, size, cost_ns, issued_ns.saturating_sub(before_ns), known_ns)
             }
             () => known_ns,
+        }
+    }
+
+    /// How large are parts to be? Where depth is not settled, larger ones may cost less only because more is in the device with them.
+    #[cold]
+    fn try_parts(&mut self, now: u64) {
+        for (lane, writes) in self.lanes.iter_mut().zip([false, true]) {
+            if lane.parts.row(&self.costs, writes, lane.depth.is_settled(now), now) {
+                lane.depth.begin_anew(now);
+            }
         }
     }
 

@@ -49,6 +49,7 @@ impl Fair {
     /// Who is next in `group`; or what to do while it thinks.
     #[inline]
     pub(super) fn next_flow(&mut self, env: &Env<'_>, group: GroupId) -> Result<FlowId, Decision> {
+        let mut looked_at = 0;
         loop {
             let round = &mut self.groups[group.index()].round;
             let Some(flow) = round.first(&mut self.rounds, &mut self.places) else {
@@ -56,6 +57,10 @@ impl Fair {
                 return Err(Decision::Rest);
             };
             if self.flows[flow.index()].has_requests() {
+                looked_at += 1;
+                if looked_at <= LOOKED_AT && self.takes_longer_now(env, flow) {
+                    continue;
+                }
                 return self.unless_paced(env, group, flow);
             }
             if self.in_device > 0 {

@@ -23,6 +23,7 @@ mod flow;
 mod gaps;
 mod groups;
 mod pace;
+mod parts;
 mod pressing;
 mod report;
 mod requests;
@@ -400,7 +401,7 @@ impl Elevator for Fair {
         held.queued
             && held.flow == flow
             && bio.is_sync() == request.is_sync()
-            && self.may_grow(env, request.sectors + bio.sectors)
+            && self.may_grow(env, request.is_write(), request.sectors + bio.sectors)
     }
 
     fn grew(&mut self, env: &mut Env<'_>, rq: RequestId, growth: Growth) {
@@ -450,6 +451,10 @@ impl Elevator for Fair {
 
     fn tags_min(&self, tags: u32) -> u32 {
         room::most_of(tags)
+    }
+
+    fn bio_sectors_max(&self, env: &Env<'_>, bio: &Bio) -> u32 {
+        self.part_of(env, bio)
     }
 
     fn grouping(&self) -> Grouping {

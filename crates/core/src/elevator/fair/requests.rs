@@ -84,8 +84,11 @@ impl Fair {
 
     /// May a request become so large by merging? One that takes long keeps others waiting, who have nothing of that where streams
     /// have no turns.
-    pub(super) fn may_grow(&self, env: &Env<'_>, sectors: u32) -> bool {
-        sectors <= MERGED_MAX || !self.model.is_shared(env.now) || self.turn_ns(env) > 0
+    pub(super) fn may_grow(&self, env: &Env<'_>, writes: bool, sectors: u32) -> bool {
+        sectors <= MERGED_MAX
+            || !self.model.is_shared(env.now)
+            || self.turn_ns(env) > 0
+            || self.model.may_be_parallel(env.device) && sectors <= self.model.part_sectors(writes)
     }
 
     /// `rq` is queued no more.

@@ -282,6 +282,19 @@ impl Round {
         self.move_to(links, (flow, place), moved);
     }
 
+    /// `flow` takes so long at a time from now on.
+    pub(super) fn takes(
+        &mut self,
+        links: &mut RoundLinks,
+        (flow, place): (FlowId, &mut Place),
+        quantum_ns: u64,
+    ) {
+        place.quantum_ns = quantum_ns;
+        if place.busy {
+            self.bands[place.class as usize].refile(links, (flow, place));
+        }
+    }
+
     /// `flow` goes because those who are due cannot: it is charged for no more than to be ahead of the average by `lag_ns`.
     pub(super) fn bound_debt(
         &mut self,
@@ -342,6 +355,13 @@ impl Round {
         let best = self.bands.iter().position(|band| !band.is_empty());
         let start = place.start.saturating_add(place.disturbed).saturating_add(place.advance(behind_ns));
         best == Some(place.class as usize) && self.bands[place.class as usize].has_reached(start)
+    }
+
+    /// Has a flow had less than its due, by more than `behind_ns`, even if it pays for what it costs others to come back after it? It need not
+    /// want anything now.
+    pub(super) fn is_behind(&self, place: &Place, behind_ns: u64) -> bool {
+        let start = place.start.saturating_add(place.disturbed).saturating_add(place.advance(behind_ns));
+        start < self.bands[place.class as usize].now()
     }
 
     /// Is there a flow of a better class than that in this place?

@@ -91,6 +91,20 @@ impl Fair {
         self.model.turn_ns(env.device, self.settings.turn_max_ns)
     }
 
+    /// Does `flow`, which is next by its deadline, begin a turn of more than twice what it took when that was set? Its deadline is set anew
+    /// then. (When turns begin to pay, every stream would get its first before a flow of short requests.)
+    #[inline]
+    pub(super) fn takes_longer_now(&mut self, env: &Env<'_>, flow: FlowId) -> bool {
+        let turn_ns = self.turn_ns(env);
+        let (state, place) = (&self.flows[flow.index()], &mut self.places[flow.index()]);
+        if !state.is_stream() || turn_ns <= 2 * place.quantum_ns {
+            return false;
+        }
+        let round = &mut self.groups[state.group.index()].round;
+        round.takes(&mut self.rounds, (flow, place), turn_ns);
+        true
+    }
+
     /// `flow` is next: is it to have the device for more than one request?
     #[inline]
     pub(super) fn begin_turn(&mut self, env: &Env<'_>, flow: FlowId) {

@@ -111,6 +111,12 @@ impl ElevatorQueue {
         elevator.tags_for(&mut env, bio, tags)
     }
 
+    /// See [`Elevator::bio_sectors_max`](crate::elevator::Elevator::bio_sectors_max).
+    pub(crate) fn bio_sectors_max(&mut self, bio: &Bio, now: u64) -> u32 {
+        let (elevator, env) = self.split(now);
+        elevator.bio_sectors_max(&env, bio)
+    }
+
     /// Something of a group waits at its host's door: the group keeps its slot, even if it is removed, until
     /// [`ElevatorQueue::drop_group`] is called as often.
     pub fn hold_group(&mut self, group: GroupId) {

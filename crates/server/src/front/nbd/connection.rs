@@ -205,13 +205,14 @@ impl Connection {
     fn begin(&mut self, request: &Request, action: Action) {
         let offset = self.session.export.options.offset + request.offset;
         let (range, fua) = (offset..offset + u64::from(request.bytes), request.flags & flag::FUA != 0);
+        let wanted = self.port.part_bytes_max();
         if !has_payload(request) {
             self.bytes += if action == Action::Read { u64::from(request.bytes) } else { 0 };
-            let operation = self.operations.begin(*request, action, fua, range, &mut self.ios);
+            let operation = self.operations.begin(*request, action, fua, range, wanted, &mut self.ios);
             return self.finish(operation);
         }
         let mut parts = Vec::new();
-        let operation = self.operations.begin(*request, action, fua, range, &mut parts);
+        let operation = self.operations.begin(*request, action, fua, range, wanted, &mut parts);
         self.bytes += u64::from(request.bytes);
         self.payload = Some(Payload::Write { operation, parts, part: 0, filled: 0 });
     }

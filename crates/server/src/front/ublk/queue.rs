@@ -133,7 +133,8 @@ impl Queue {
         let data = if matches!(action, Action::Read | Action::Write) { bytes } else { 0 };
         let mut parts = Vec::new();
         let request = Request { tag, bytes: data };
-        let operation = self.operations.begin(request, action, fua, range, &mut parts);
+        let wanted = self.port.part_bytes_max();
+        let operation = self.operations.begin(request, action, fua, range, wanted, &mut parts);
         self.bytes += u64::from(data);
         if action == Action::Write
             && let Err(error) = self.fetch(tag, &mut parts)

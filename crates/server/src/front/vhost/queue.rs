@@ -132,7 +132,9 @@ impl Queue {
         let (range, first) = (start..start + u64::from(bytes), self.ios.len());
         let data = if matches!(action, Action::Read | Action::Write) { bytes } else { 0 };
         let request = Request { chain, bytes: data };
-        let operation = self.operations.begin(request, action, self.writes_through, range, &mut self.ios);
+        let wanted = self.port.part_bytes_max();
+        let operation =
+            self.operations.begin(request, action, self.writes_through, range, wanted, &mut self.ios);
         self.bytes += u64::from(data);
         if action == Action::Write
             && let Some(request) = self.operations.request(operation)

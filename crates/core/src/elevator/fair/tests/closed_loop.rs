@@ -195,3 +195,18 @@ fn parts_go_by_level() {
     assert!(machine.permille(high).abs_diff(818) <= 10, "{} of 9/11", machine.permille(high));
     assert!(machine.permille(low).abs_diff(182) <= 10, "{} of 2/11", machine.permille(low));
 }
+
+/// When turns begin to pay, each of sixteen streams is about to have its first: a reader of one block goes between them all the same, and not
+/// after all of them.
+#[test]
+fn the_first_turns_of_streams_are_not_all_before_a_short_request() {
+    let mut machine =
+        Machine::new(Device { at_a_time: 1, access_ns: MS, seek_ns: 8 * MS, slots: 31, rotational: true });
+    let random = machine.task(READS);
+    for _ in 0..16 {
+        machine.task(Load { sequential: true, ..READS });
+    }
+    machine.run(4 * SECOND);
+    let (longest_ns, _) = machine.waited_ns(random);
+    assert!(longest_ns <= SECOND, "{} ms", longest_ns / MS);
+}

@@ -10,6 +10,7 @@ mod flushes;
 mod gaps;
 mod machine;
 mod pace;
+mod parts;
 mod returns;
 mod room;
 mod round;

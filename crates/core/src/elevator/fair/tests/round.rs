@@ -147,3 +147,19 @@ fn what_nobody_else_could_have_is_no_debt() {
         assert!((940_000_000..=1_060_000_000).contains(&each), "{each}");
     }
 }
+
+/// Who takes longer at a time than when its deadline was set has a later one: the short one goes first.
+#[test]
+fn a_deadline_follows_what_a_flow_takes_at_a_time() {
+    let mut rig = Rig::of(&[IoPrio::DEFAULT; 3]);
+    for index in 0..3 {
+        rig.places[index].quantum_ns = [10, 5, 1][index];
+        let quantum_ns = rig.places[index].quantum_ns;
+        rig.round.takes(&mut rig.links, (flow(index), &mut rig.places[index]), quantum_ns);
+    }
+    assert_eq!(rig.first(), 2);
+    rig.round.takes(&mut rig.links, (flow(2), &mut rig.places[2]), 100);
+    assert_eq!(rig.first(), 1);
+    rig.leave(1);
+    assert_eq!(rig.first(), 0);
+}
